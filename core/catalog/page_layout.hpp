@@ -1,0 +1,70 @@
+// The layout of a cache page, described once: the CPU cache and the CUDA kernels read the same
+// bytes, and the coordinator counts them without torch.
+//
+// A page holds `page_tokens` tokens of one side (K or V) of one layer, all KV heads:
+//
+//     +--------------------------------------------------------------+
+//     | codes   [kv_heads][page_tokens][head_dim * bits / 8]   bytes | then zero padding to 16
+//     +--------------------------------------------------------------+
+//     | params  [kv_heads][param_rows][params_per_row] {scale, min}  | fp16 pairs, padded to 16
+//     +--------------------------------------------------------------+
+//
+// Codes: element i of a row occupies bits i*b .. i*b+b-1 of the row, little-endian.
+// axis token:   param_rows = page_tokens,         params_per_row = ceil(head_dim / group)
+// axis channel: param_rows = page_tokens / group, params_per_row = head_dim
+// A side in the base type has rows of head_dim elements of that type and no params.
+//
+// A *block* is the pages of all layers and both sides under one block id: sides lie one after the
+// other at the offsets of `CacheLayout`. Tokens that the scheme keeps exact lie in a staging ring
+// [kv_heads][staging_tokens][head_dim] of the base type, one per sequence, layer and side.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/format.hpp"
+#include "core/geometry.hpp"
+#include "core/precision_map.hpp"
+
+namespace kvsweep {
+
+struct SideLayout {
+  Format format;
+  Window window;          // keep 0, block 1 for a side in the base type
+  int kv_heads = 0;
+  int head_dim = 0;
+  int page_tokens = 0;
+  int64_t row_bytes = 0;      // codes of one token of one head
+  int param_rows = 0;         // per head
+  int params_per_row = 0;
+  int64_t params_offset = 0;  // from the start of the page
+  int64_t page_bytes = 0;     // multiple of 16
+  int64_t block_offset = 0;   // from the start of the block
+  int64_t staging_bytes = 0;  // per sequence, multiple of 16
+  int64_t staging_offset = 0;  // from the start of the sequence's staging area
+};
+
+struct CacheLayout {
+  BaseType base = BaseType::fp16;
+  int page_tokens = 0;
+  std::vector<SideLayout> keys;    // index = layer
+  std::vector<SideLayout> values;
+  int64_t block_bytes = 0;    // one block: page_tokens tokens of the whole model
+  int64_t staging_bytes = 0;  // per sequence
+
+  // Blocks a sequence of `tokens` tokens occupies: enough for the side that has coded most.
+  int64_t blocks(int64_t tokens) const;
+  // Bytes allocated for `batch` sequences of `tokens` tokens each.
+  int64_t bytes(int64_t tokens, int64_t batch) const;
+};
+
+// `map` must fit `geometry` (check_map).
+CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base);
+
+// Bits per element, everything counted: bytes * 8 / (tokens * elements_per_token).
+double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, int64_t tokens);
+
+// Code bits plus parameter bits per element, without window or padding: int4-token-g64 -> 4.5.
+double format_bits(const Format& format, int head_dim, BaseType base);
+
+}  // namespace kvsweep

@@ -1,0 +1,63 @@
+// Format: how one side (keys or values) of one layer is stored. Pair: both sides of a layer.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace kvsweep {
+
+enum class Codec : uint8_t {
+#define KVSWEEP_CODEC(id, name, label, bits) id,
+#include "core/catalog/codecs.def"
+#undef KVSWEEP_CODEC
+};
+
+struct CodecInfo {
+  Codec codec;
+  std::string_view name;
+  std::string_view label;
+  int bits;  // 0: an element of the baseline type
+};
+const std::vector<CodecInfo>& codecs();
+const CodecInfo& info(Codec codec);
+Result<Codec> codec_from(std::string_view name);
+
+// The unquantized cache: type of pass-through layers, residual window, sinks and open groups.
+enum class BaseType : uint8_t { fp32, fp16, bf16 };
+std::string_view to_string(BaseType type);
+Result<BaseType> base_type_from(std::string_view name);
+int bytes_of(BaseType type);  // 4, 2, 2
+
+enum class Axis : uint8_t { token, channel };
+std::string_view to_string(Axis axis);
+
+// Named `int4-token-g64`, `int4-channel-g32`, `int4-token-ghead`, `int8-token-g64-sym`, `base`.
+// axis token: groups run along head_dim inside one token of one head (the last may be shorter).
+// axis channel: groups are `group` consecutive tokens of one channel.
+struct Format {
+  Codec codec = Codec::base;
+  Axis axis = Axis::token;
+  int group = 0;  // elements; 0 = whole head (token axis only). 0 for base.
+  bool symmetric = false;
+
+  bool quantized() const { return codec != Codec::base; }
+  friend auto operator<=>(const Format&, const Format&) = default;
+};
+std::string to_string(const Format& format);
+Result<Format> format_from(std::string_view name);
+
+// What a gene chooses: the codecs of both sides; the scheme supplies axes and groups.
+struct Pair {
+  Codec k = Codec::base;
+  Codec v = Codec::base;
+  friend auto operator<=>(const Pair&, const Pair&) = default;
+};
+std::string to_string(Pair pair);             // "K8V4"; the baseline is "K16V16"
+Result<Pair> pair_from(std::string_view text);  // accepts "K8V4", "KV8" and "baseline"
+
+}  // namespace kvsweep

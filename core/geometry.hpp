@@ -1,0 +1,40 @@
+// What the coordinator must know of a model to count cache bytes: read from config.json, no torch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/result.hpp"
+
+namespace kvsweep {
+
+struct LayerGeometry {
+  int kv_heads = 0;
+  int head_dim = 0;  // of keys and of values
+  friend bool operator==(const LayerGeometry&, const LayerGeometry&) = default;
+};
+
+struct ModelGeometry {
+  std::string family;  // "llama" (core/catalog/families.def)
+  int max_context = 0;  // tokens (max_position_embeddings)
+  std::vector<LayerGeometry> layers;
+
+  int num_layers() const { return static_cast<int>(layers.size()); }
+  int64_t elements_per_token() const;  // keys and values of all layers
+  friend bool operator==(const ModelGeometry&, const ModelGeometry&) = default;
+};
+
+Json to_json(const ModelGeometry& geometry);
+Result<ModelGeometry> geometry_from_json(const Json& json);
+
+// Reads DIR/config.json. Error (bad_input) names file, field and value; an unsupported
+// architecture is refused by name.
+Result<ModelGeometry> read_geometry(const std::string& model_dir);
+
+// Identity of a model: SHA-256 over the canonical config (as the engine reads it), the names and
+// SHA-256 of every weight file, tokenizer.json and the chat template. `model_dir` may move.
+Result<std::string> model_hash(const std::string& model_dir);
+
+}  // namespace kvsweep

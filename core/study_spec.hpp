@@ -1,0 +1,78 @@
+// Study and sweep specs (design §4.2): the YAML a user writes, validated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/format.hpp"
+#include "core/precision_map.hpp"
+#include "core/result.hpp"
+#include "core/scheme.hpp"
+#include "core/task_protocol.hpp"
+
+namespace kvsweep {
+
+struct SearchSpec {
+  std::string algorithm = "nsga2";
+  int64_t trials = 100;      // distinct maps with a final outcome
+  int population = 24;
+  uint64_t seed = 1;
+  int groups = 8;            // layer groups, evenly sized runs of neighbouring layers
+  std::vector<Pair> candidates;  // empty = every pair of {8,4,2} plus the baseline pair
+};
+
+struct LimitsSpec {
+  std::optional<double> max_bits;  // effective bits per element, at `at`; hard
+  std::optional<double> max_loss;  // of the objective metric, absolute
+};
+
+struct AtSpec {
+  int64_t context = 4096;  // tokens
+  int64_t batch = 1;
+};
+
+struct TaskSpec {
+  TaskProtocol protocol;
+  int64_t examples = 0;  // the first N of the split; 0 = all
+  Metric metric = Metric::exact_match;
+};
+
+struct StudySpec {
+  std::string name;
+  std::string model;  // folder
+  SchemeOptions scheme;
+  BaseType baseline_kv = BaseType::fp16;
+  SearchSpec search;
+  LimitsSpec limits;
+  AtSpec at;
+  TaskSpec objective_task;
+  std::vector<TaskSpec> report_tasks;
+};
+
+struct SweepSpec {
+  std::string name;  // "" when the file holds a single study without `studies:`
+  std::vector<StudySpec> studies;
+};
+
+// Accepts the sweep form (defaults + studies) and the flat form of one study. An unknown or
+// mistyped key, an empty sweep or an impossible limit is bad_input with line, column and the
+// nearest known key. Does not touch the model folder.
+Result<SweepSpec> parse_spec(const std::string& yaml, const std::string& where);
+Result<SweepSpec> read_spec(const std::string& path);
+
+// Canonical JSON of a study, for the store and for its hash.
+Json to_json(const StudySpec& spec);
+Result<StudySpec> study_spec_from_json(const Json& json);
+
+// Every key with type, default and meaning, for docs and `kvsweep check --keys`.
+struct SpecKey {
+  std::string path;     // "search.trials"
+  std::string type;
+  std::string fallback;  // "" = required
+  std::string meaning;
+};
+const std::vector<SpecKey>& spec_keys();
+
+}  // namespace kvsweep

@@ -1,0 +1,94 @@
+// KvCache: the packed KV cache of one sequence under one map: pages of codes and parameters
+// (core/catalog/page_layout.hpp), staging rings of exact tokens, and attention that reads both
+// page by page. Nothing ever dequantizes more than one page at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/catalog/page_layout.hpp"
+#include "core/result.hpp"
+
+namespace kvsweep::cache {
+
+// Hands out blocks and staging areas under one byte budget. Thread-safe.
+class Pool {
+ public:
+  explicit Pool(int64_t budget_bytes);
+  ~Pool();
+  int64_t budget_bytes() const;
+  int64_t used_bytes() const;
+  int64_t peak_bytes() const;
+
+  // 64-byte aligned, zeroed; nullptr when the budget would be exceeded. Freed blocks of the same
+  // size are reused.
+  void* allocate(int64_t bytes);
+  void release(void* memory, int64_t bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// New tokens of one layer: keys, values [tokens, kv_heads, head_dim], after RoPE, fp32.
+struct LayerInput {
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  int64_t tokens = 0;
+};
+
+// One sequence. Calls come in this order for every chunk of new tokens:
+//   begin_chunk(n); for each layer: append(layer, in); attend(...) per KV head; end_layer(layer);
+//   then end_chunk().
+// `append` rounds keys and values to the base type, then codes every token that the scheme says is
+// coded by the end of the chunk; each query still sees exactly what step-by-step decoding would
+// have shown it. Different sequences, and different heads of one sequence, may run in parallel.
+class KvCache {
+ public:
+  // `layout` and `pool` outlive the cache. `scheme` gives the view; `prompt_tokens` is the length
+  // of the prompt, which Prefill::exact needs.
+  KvCache(const CacheLayout& layout, const Scheme& scheme, int64_t prompt_tokens, Pool& pool);
+  KvCache(KvCache&&) noexcept;
+  KvCache& operator=(KvCache&&) noexcept;
+  ~KvCache();
+
+  int64_t tokens() const;  // of finished chunks
+  int64_t bytes() const;   // allocated from the pool: blocks and staging
+
+  // Reserves the blocks that `new_tokens` more tokens need; oom when the pool is full (nothing
+  // changes then).
+  Status begin_chunk(int64_t new_tokens);
+
+  // numerics when a key or value is NaN or infinite, or leaves the range of the parameters:
+  // names layer, head and token.
+  Status append(int layer, const LayerInput& input);
+
+  // Attention of all new tokens' queries that share `kv_head`.
+  // queries [tokens, group, head_dim] with strides (in floats) query_token_stride and
+  // query_head_stride; out has the same shape and strides. `scale` multiplies q·k.
+  // The reduction order depends on the query's position and the scheme alone.
+  struct Queries {
+    const float* q = nullptr;
+    float* out = nullptr;
+    int64_t token_stride = 0;
+    int64_t head_stride = 0;
+    int group = 1;  // query heads per KV head
+    float scale = 1.0f;
+  };
+  void attend(int layer, int kv_head, const Queries& queries) const;
+
+  void end_layer(int layer);
+  void end_chunk();
+
+  // Read access for tests: the raw page of (layer, side) that holds `token`, and how many tokens
+  // of that side are coded now.
+  const uint8_t* page(int layer, bool values, int64_t token) const;
+  int64_t coded(int layer, bool values) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kvsweep::cache

@@ -1,0 +1,38 @@
+// Tokenizer: a Hugging Face tokenizer.json through the `tokenizers` library.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace kvsweep::text {
+
+// Immutable after loading; all methods are const and thread-safe.
+class Tokenizer {
+ public:
+  // Reads DIR/tokenizer.json, and from tokenizer_config.json, generation_config.json and
+  // config.json the special tokens and the end-of-sequence ids. Error (bad_input) names the file.
+  static Result<Tokenizer> load(const std::string& model_dir);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // `add_special_tokens` applies the post-processor (BOS where the model has one). Invalid UTF-8
+  // is bad_input.
+  Result<std::vector<int32_t>> encode(const std::string& text, bool add_special_tokens) const;
+  Result<std::string> decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
+
+  int64_t vocab_size() const;  // highest id + 1, added tokens included
+  const std::vector<int32_t>& eos_ids() const;
+  std::string eos_text() const;  // of the first end-of-sequence id; "" when there is none
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kvsweep::text
