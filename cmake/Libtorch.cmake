@@ -1,0 +1,59 @@
+# Finds libtorch in the torch wheel that scripts/setup unpacked, without find_package(Torch): that
+# one stops on a CUDA wheel when there is no CUDA toolkit (docs/decisions/0001-build.md).
+#
+# Defines kvsweep::torch: the CPU part only (libtorch_cpu, libc10), so a binary that links it runs
+# where there is no driver. Also sets
+#   KVSWEEP_TORCH_VERSION        such as 2.11.0
+#   KVSWEEP_TORCH_RUNTIME_FILES  the shared libraries that `cmake --install` copies
+include_guard(GLOBAL)
+
+set(KVSWEEP_DEPS_DIR ${PROJECT_SOURCE_DIR}/.deps CACHE PATH
+    "Where scripts/setup unpacked the wheels")
+
+set(_python ${KVSWEEP_DEPS_DIR}/python)
+set(_torch ${_python}/torch)
+set(_cuda_libs ${_python}/nvidia/cu13/lib)
+
+set(KVSWEEP_TORCH_RUNTIME_FILES
+  ${_torch}/lib/libtorch_cpu.so
+  ${_torch}/lib/libc10.so
+  ${_torch}/lib/libgomp.so.1
+  ${_cuda_libs}/libcudart.so.13
+  ${_cuda_libs}/libcupti.so.13)
+
+foreach(_file IN LISTS KVSWEEP_TORCH_RUNTIME_FILES ITEMS
+        ${_torch}/include/ATen/core/Tensor.h ${_torch}/version.py)
+  if(NOT EXISTS ${_file})
+    message(FATAL_ERROR "libtorch: ${_file} is missing. Run scripts/setup, or point "
+            "KVSWEEP_DEPS_DIR at the folder it filled, or set KVSWEEP_WORKER=OFF.")
+  endif()
+endforeach()
+
+file(STRINGS ${_torch}/version.py _version REGEX "^__version__ = ")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" KVSWEEP_TORCH_VERSION "${_version}")
+
+# The wheel and the Debian libraries must agree on the layout of std::string.
+file(STRINGS ${_torch}/lib/libc10.so _cxx11 LIMIT_COUNT 1 REGEX "__cxx11")
+if(NOT _cxx11)
+  message(FATAL_ERROR "libtorch: ${_torch}/lib/libc10.so was built with the old C++ ABI and cannot "
+          "be linked with this system's libraries. Run scripts/setup to get the pinned wheel.")
+endif()
+
+add_library(kvsweep_c10 SHARED IMPORTED GLOBAL)
+set_target_properties(kvsweep_c10 PROPERTIES
+  IMPORTED_LOCATION ${_torch}/lib/libc10.so
+  IMPORTED_SONAME libc10.so)
+
+add_library(kvsweep_torch SHARED IMPORTED GLOBAL)
+add_library(kvsweep::torch ALIAS kvsweep_torch)
+set_target_properties(kvsweep_torch PROPERTIES
+  IMPORTED_LOCATION ${_torch}/lib/libtorch_cpu.so
+  IMPORTED_SONAME libtorch_cpu.so
+  # Imported targets are SYSTEM includes: our warnings do not apply to ATen.
+  INTERFACE_INCLUDE_DIRECTORIES ${_torch}/include
+  INTERFACE_COMPILE_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1
+  INTERFACE_LINK_LIBRARIES kvsweep_c10
+  # libtorch_cpu finds libcudart and libcupti by its own run path; the linker need not.
+  INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
+
+message(STATUS "libtorch ${KVSWEEP_TORCH_VERSION}: ${_torch}")
