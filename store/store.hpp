@@ -60,6 +60,8 @@ struct TrialRow {
   std::string map_id;
   TrialState state = TrialState::asked;
   int64_t tell_order = -1;            // 0, 1, 2, ...: order of tells, for replay
+  int64_t tells_before = 0;           // tells the algorithm had seen when it proposed this trial:
+                                      // with tell_order, the exact interleaving to replay
   double bytes = 0;                   // at spec.at
   double effective_bits = 0;          // at spec.at
   std::optional<double> metric;       // mean of the objective metric over `examples`
