@@ -1,0 +1,1 @@
+"""Parts of scripts/convert_smollm2.py: a GGUF file of the Llama family as a Hugging Face folder."""
