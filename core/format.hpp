@@ -57,7 +57,7 @@ struct Pair {
   Codec v = Codec::base;
   friend auto operator<=>(const Pair&, const Pair&) = default;
 };
-std::string to_string(Pair pair);             // "K8V4"; the baseline is "K16V16"
+std::string to_string(Pair pair);               // "K8V4"; the baseline is "K16V16"
 Result<Pair> pair_from(std::string_view text);  // accepts "K8V4", "KV8" and "baseline"
 
 }  // namespace kvsweep

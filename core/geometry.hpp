@@ -17,7 +17,7 @@ struct LayerGeometry {
 };
 
 struct ModelGeometry {
-  std::string family;  // "llama" (core/catalog/families.def)
+  std::string family;   // "llama" (core/catalog/families.def)
   int max_context = 0;  // tokens (max_position_embeddings)
   std::vector<LayerGeometry> layers;
 
@@ -34,7 +34,8 @@ Result<ModelGeometry> geometry_from_json(const Json& json);
 Result<ModelGeometry> read_geometry(const std::string& model_dir);
 
 // Identity of a model: SHA-256 over the canonical config (as the engine reads it), the names and
-// SHA-256 of every weight file, tokenizer.json and the chat template. `model_dir` may move.
+// SHA-256 of every weight file, tokenizer.json, the chat template and the end-of-sequence ids of
+// generation_config.json. `model_dir` may move.
 Result<std::string> model_hash(const std::string& model_dir);
 
 }  // namespace kvsweep

@@ -17,8 +17,8 @@ namespace kvsweep {
 struct MeasurementKey {
   std::string model_hash;
   std::string map_id;
-  std::string protocol_hash;   // of protocol and run mode
-  std::string example_hash;    // of the example's rendered prompt and gold answer
+  std::string protocol_hash;  // of protocol and run mode
+  std::string example_hash;   // of the example's rendered prompt and gold answer
   std::string numerics_class;
   BaseType base = BaseType::fp16;
 
@@ -32,7 +32,7 @@ struct Timings {  // milliseconds of this example's share of its batch
 
 // `nullopt` where the run mode does not produce the figure.
 struct Measurement {
-  int64_t example = 0;          // index in the split
+  int64_t example = 0;  // index in the split
   std::string example_hash;
   std::string text;             // generate: output cut at the first stop string
   std::vector<int32_t> tokens;  // generate: output token ids before the cut, stop or EOS included
@@ -43,8 +43,8 @@ struct Measurement {
   std::optional<double> kl;               // mean nats per reference token
   std::optional<double> nll;              // mean nats per reference token
   int64_t prompt_tokens = 0;
-  int64_t output_tokens = 0;    // generated or scored
-  int64_t cache_bytes = 0;      // allocated for this sequence at its end
+  int64_t output_tokens = 0;  // generated or scored
+  int64_t cache_bytes = 0;    // allocated for this sequence at its end
   Timings timings;
 };
 Json to_json(const Measurement& measurement);

@@ -36,9 +36,15 @@ struct Error {
   std::string message;
 };
 
-inline Error bad_input(std::string message) { return {ErrorCode::bad_input, std::move(message)}; }
-inline Error io_error(std::string message) { return {ErrorCode::io, std::move(message)}; }
-inline Error not_found(std::string message) { return {ErrorCode::not_found, std::move(message)}; }
+inline Error bad_input(std::string message) {
+  return {ErrorCode::bad_input, std::move(message)};
+}
+inline Error io_error(std::string message) {
+  return {ErrorCode::io, std::move(message)};
+}
+inline Error not_found(std::string message) {
+  return {ErrorCode::not_found, std::move(message)};
+}
 
 // Holds a T or an Error. Reading the side that is absent is a broken invariant.
 template <typename T>
@@ -85,17 +91,17 @@ using Status = Result<void>;
 }  // namespace kvsweep
 
 // Leaves the enclosing function with the error of `expr`, or continues.
-#define KVSWEEP_TRY(expr)                                  \
-  do {                                                     \
-    if (auto kvsweep_try_ = (expr); !kvsweep_try_.ok())    \
-      return ::kvsweep::Error(kvsweep_try_.error());       \
+#define KVSWEEP_TRY(expr)                               \
+  do {                                                  \
+    if (auto kvsweep_try_ = (expr); !kvsweep_try_.ok()) \
+      return ::kvsweep::Error(kvsweep_try_.error());    \
   } while (false)
 
 // Declares `lhs` from the value of `expr`, or leaves the enclosing function with its error.
 #define KVSWEEP_CONCAT_(a, b) a##b
 #define KVSWEEP_CONCAT(a, b) KVSWEEP_CONCAT_(a, b)
-#define KVSWEEP_ASSIGN_(tmp, lhs, expr)                    \
-  auto tmp = (expr);                                       \
-  if (!tmp.ok()) return ::kvsweep::Error(tmp.error());     \
+#define KVSWEEP_ASSIGN_(tmp, lhs, expr)                \
+  auto tmp = (expr);                                   \
+  if (!tmp.ok()) return ::kvsweep::Error(tmp.error()); \
   lhs = std::move(tmp).value()
 #define KVSWEEP_ASSIGN(lhs, expr) KVSWEEP_ASSIGN_(KVSWEEP_CONCAT(kvsweep_res_, __LINE__), lhs, expr)

@@ -13,9 +13,9 @@ class Rng {
   // `stream` separates uses of one seed ("nsga2", "word_problems/report"); streams are independent.
   Rng(uint64_t seed, std::string_view stream, uint64_t counter = 0);
 
-  uint64_t next();                    // uniform over 2^64
-  double uniform();                   // [0, 1), 53 bits
-  uint64_t below(uint64_t n);         // [0, n), unbiased (rejection); n > 0
+  uint64_t next();                             // uniform over 2^64
+  double uniform();                            // [0, 1), 53 bits
+  uint64_t below(uint64_t n);                  // [0, n), unbiased (rejection); n > 0
   int64_t between(int64_t low, int64_t high);  // [low, high], both ends included
   bool chance(double p) { return uniform() < p; }
 

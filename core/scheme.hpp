@@ -18,6 +18,7 @@ namespace kvsweep {
 //   exact     prompt queries see the originals (KIVI, KVmix and KVTuner as published)
 enum class Prefill : uint8_t { stepwise, exact };
 std::string_view to_string(Prefill prefill);
+Result<Prefill> prefill_from(std::string_view name);
 
 // When tokens of one side turn into codes. The query at position p (0-based) sees the tokens
 // j < coded_tokens(window, p) coded, and those from there to p, itself included, exact:
@@ -59,7 +60,8 @@ struct SchemeOptions {
   std::string name = "per-token";
   std::optional<int> group;     // 32 | 64 | 128 | 0 (= head), both sides; a side on the channel
                                 // axis cannot use head
-  std::optional<int> residual;  // tokens; a multiple of the group when keys are per channel
+  std::optional<int> residual;  // tokens; a multiple of the group when keys are per channel (its
+                                // default is then raised to one group)
   std::optional<Prefill> prefill;
 };
 

@@ -12,12 +12,12 @@
 namespace kvsweep {
 
 struct TaskInfo {
-  std::string_view name;      // "gsm8k"
-  std::string_view version;   // bumped when prompts, stops or scores change
+  std::string_view name;     // "gsm8k"
+  std::string_view version;  // bumped when prompts, stops or scores change
   int default_shots;
   int max_new_tokens;
-  bool needs_data;            // a data set folder must be given
-  std::string_view splits;    // comma-separated, the first is the default
+  bool needs_data;          // a data set folder must be given
+  std::string_view splits;  // comma-separated, the first is the default
   std::string_view summary;
 };
 const std::vector<TaskInfo>& tasks();  // core/catalog/tasks.def
@@ -35,7 +35,7 @@ struct TaskProtocol {
   std::string version;
   std::string split;
   int shots = 0;
-  int64_t seed = 0;        // of generated tasks; 0 for data sets
+  int64_t seed = 0;  // of generated tasks; 0 for data sets
   int max_new_tokens = 0;
   friend bool operator==(const TaskProtocol&, const TaskProtocol&) = default;
 };

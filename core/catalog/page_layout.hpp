@@ -30,24 +30,24 @@ namespace kvsweep {
 
 struct SideLayout {
   Format format;
-  Window window;          // keep 0, block 1 for a side in the base type
+  Window window;  // keep 0, block 1 for a side in the base type
   int kv_heads = 0;
   int head_dim = 0;
   int page_tokens = 0;
-  int64_t row_bytes = 0;      // codes of one token of one head
-  int param_rows = 0;         // per head
+  int64_t row_bytes = 0;  // codes of one token of one head
+  int param_rows = 0;     // per head
   int params_per_row = 0;
-  int64_t params_offset = 0;  // from the start of the page
-  int64_t page_bytes = 0;     // multiple of 16
-  int64_t block_offset = 0;   // from the start of the block
-  int64_t staging_bytes = 0;  // per sequence, multiple of 16
+  int64_t params_offset = 0;   // from the start of the page
+  int64_t page_bytes = 0;      // multiple of 16
+  int64_t block_offset = 0;    // from the start of the block
+  int64_t staging_bytes = 0;   // per sequence, multiple of 16
   int64_t staging_offset = 0;  // from the start of the sequence's staging area
 };
 
 struct CacheLayout {
   BaseType base = BaseType::fp16;
   int page_tokens = 0;
-  std::vector<SideLayout> keys;    // index = layer
+  std::vector<SideLayout> keys;  // index = layer
   std::vector<SideLayout> values;
   int64_t block_bytes = 0;    // one block: page_tokens tokens of the whole model
   int64_t staging_bytes = 0;  // per sequence

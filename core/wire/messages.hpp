@@ -36,9 +36,9 @@ struct Hello {
 };
 
 struct Welcome {
-  std::string session;        // of this coordinator process
-  int64_t heartbeat_ms = 0;   // how often to send Progress while connected
-  int64_t lease_ms = 0;       // a lease lives this long after the last Progress that names it
+  std::string session;       // of this coordinator process
+  int64_t heartbeat_ms = 0;  // how often to send Progress while connected
+  int64_t lease_ms = 0;      // a lease lives this long after the last Progress that names it
 };
 
 // The worker must stop with `reason` on its standard error: another protocol version, a numerics
@@ -68,8 +68,8 @@ struct Unit {
   TaskProtocol protocol;
   RunMode mode = RunMode::generate;
   std::vector<PrecisionMap> maps;
-  std::vector<int64_t> examples;              // indices in the split
-  std::map<int64_t, Reference> references;    // example -> reference, for RunMode::forced
+  std::vector<int64_t> examples;            // indices in the split
+  std::map<int64_t, Reference> references;  // example -> reference, for RunMode::forced
 };
 
 struct Lease {
@@ -81,7 +81,7 @@ struct Lease {
 // worker -> coordinator every heartbeat_ms, from the compute thread's own counters.
 struct LeaseProgress {
   std::string lease_id;
-  int64_t done = 0;   // examples finished
+  int64_t done = 0;  // examples finished
   int64_t total = 0;
   int64_t tokens = 0;  // processed since the lease began
 };

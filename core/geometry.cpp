@@ -1,0 +1,213 @@
+#include "core/geometry.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "core/hash.hpp"
+#include "core/json_reader.hpp"
+#include "core/text.hpp"
+
+namespace kvsweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 1024;
+constexpr int64_t kMaxHidden = 1 << 20;
+constexpr int64_t kMaxContext = int64_t{1} << 30;
+
+struct Family {
+  std::string_view id;
+  std::string_view architecture;
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> kTable = {
+#define KVSWEEP_FAMILY(id, architecture) {#id, architecture},
+#include "core/catalog/families.def"
+#undef KVSWEEP_FAMILY
+  };
+  return kTable;
+}
+
+Result<std::string> family_of(const std::vector<std::string>& architectures,
+                              const std::string& path) {
+  std::vector<std::string> supported;
+  for (const Family& family : families()) {
+    for (const std::string& architecture : architectures) {
+      if (family.architecture == architecture) return std::string(family.id);
+    }
+    supported.emplace_back(family.architecture);
+  }
+  return bad_input(path + ": architecture " +
+                   (architectures.empty() ? "(none)" : join(architectures, ", ")) +
+                   " is not supported; supported are " + join(supported, ", "));
+}
+
+int64_t head_dim_of(JsonReader& reader, int64_t heads) {
+  if (const auto given = reader.optional_integer("head_dim", 1, kMaxHeadDim)) return *given;
+  const int64_t hidden = reader.integer("hidden_size", 1, kMaxHidden);
+  if (hidden % heads != 0 || hidden / heads > kMaxHeadDim) {
+    reader.fail("hidden_size", fmt::format("is {}; without \"head_dim\" it must be a multiple of "
+                                           "\"num_attention_heads\" ({}), at most {} times as much",
+                                           hidden, heads, kMaxHeadDim));
+    return 1;
+  }
+  return hidden / heads;
+}
+
+Result<ModelGeometry> geometry_of(const Json& config, const std::string& path) {
+  JsonReader reader(config, path);
+  const std::vector<std::string> architectures = reader.strings("architectures", 256, 64);
+  KVSWEEP_TRY(reader.done());
+  ModelGeometry geometry;
+  KVSWEEP_ASSIGN(geometry.family, family_of(architectures, path));
+
+  const int64_t layers = reader.integer("num_hidden_layers", 1, kMaxLayers);
+  const int64_t heads = reader.integer("num_attention_heads", 1, kMaxHeads);
+  const int64_t kv_heads =
+      reader.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(heads);
+  if (heads % kv_heads != 0) {
+    reader.fail("num_key_value_heads",
+                fmt::format("is {}; it must divide \"num_attention_heads\" ({})", kv_heads, heads));
+  }
+  const int64_t head_dim = head_dim_of(reader, heads);
+  geometry.max_context =
+      static_cast<int>(reader.integer("max_position_embeddings", 1, kMaxContext));
+  KVSWEEP_TRY(reader.done());
+  geometry.layers.assign(static_cast<size_t>(layers),
+                         {static_cast<int>(kv_heads), static_cast<int>(head_dim)});
+  return geometry;
+}
+
+// Names where the model came from or who wrote the file, not what it computes.
+Json without_provenance(Json config) {
+  for (const char* key : {"_name_or_path", "transformers_version"}) config.erase(key);
+  return config;
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\\') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+Result<std::vector<std::string>> weight_files(const std::string& model_dir) {
+  const fs::path dir(model_dir);
+  std::error_code ignored;
+  if (fs::exists(dir / "model.safetensors", ignored)) {
+    return std::vector<std::string>{"model.safetensors"};
+  }
+  const std::string index = (dir / "model.safetensors.index.json").string();
+  if (!fs::exists(index, ignored)) {
+    return bad_input(model_dir +
+                     " has no model.safetensors and no model.safetensors.index.json; point to a "
+                     "Hugging Face model folder");
+  }
+  KVSWEEP_ASSIGN(const Json json, read_json_file(index));
+  JsonReader reader(json, index);
+  const Json* map = reader.object("weight_map");
+  KVSWEEP_TRY(reader.done());
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || !is_plain_name(file.get<std::string>())) {
+      return bad_input(index + ": tensor \"" + tensor + "\" lies in " + shown(file) +
+                       ", which is not the name of a file in the same folder");
+    }
+    names.insert(file.get<std::string>());
+  }
+  if (names.empty()) return bad_input(index + ": \"weight_map\" names no file");
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+// The template as the engine picks it: chat_template.jinja, else the entry of
+// tokenizer_config.json, else none.
+Result<std::string> chat_template_of(const fs::path& dir) {
+  std::error_code ignored;
+  const fs::path file = dir / "chat_template.jinja";
+  if (fs::exists(file, ignored)) return sha256_file(file.string());
+  const fs::path config = dir / "tokenizer_config.json";
+  if (!fs::exists(config, ignored)) return std::string();
+  KVSWEEP_ASSIGN(const Json json, read_json_file(config.string()));
+  if (!json.is_object() || !json.contains("chat_template")) return std::string();
+  const Json& entry = json["chat_template"];
+  if (entry.is_string()) return sha256_hex(entry.get_ref<const std::string&>());
+  KVSWEEP_ASSIGN(const std::string canonical, canonical_json(entry));
+  return sha256_hex(canonical);
+}
+
+// Where generation ends is part of what a model computes; generation_config.json overrides
+// config.json there.
+Result<Json> generation_end_of(const fs::path& dir) {
+  std::error_code ignored;
+  const fs::path path = dir / "generation_config.json";
+  if (!fs::exists(path, ignored)) return Json();
+  KVSWEEP_ASSIGN(const Json json, read_json_file(path.string()));
+  return json.is_object() ? json.value("eos_token_id", Json()) : Json();
+}
+
+}  // namespace
+
+int64_t ModelGeometry::elements_per_token() const {
+  int64_t elements = 0;
+  for (const LayerGeometry& layer : layers) elements += 2LL * layer.kv_heads * layer.head_dim;
+  return elements;
+}
+
+Json to_json(const ModelGeometry& geometry) {
+  Json layers = Json::array();
+  for (const LayerGeometry& layer : geometry.layers) {
+    layers.push_back({{"kv_heads", layer.kv_heads}, {"head_dim", layer.head_dim}});
+  }
+  return {{"family", geometry.family},
+          {"max_context", geometry.max_context},
+          {"layers", std::move(layers)}};
+}
+
+Result<ModelGeometry> geometry_from_json(const Json& json) {
+  JsonReader reader(json, "geometry");
+  ModelGeometry geometry;
+  geometry.family = reader.string("family", 64);
+  geometry.max_context = static_cast<int>(reader.integer("max_context", 1, kMaxContext));
+  const Json* layers = reader.array("layers", kMaxLayers);
+  KVSWEEP_TRY(reader.done());
+  for (const Json& item : *layers) {
+    JsonReader layer(item, "geometry layer");
+    const int64_t kv_heads = layer.integer("kv_heads", 1, kMaxHeads);
+    const int64_t head_dim = layer.integer("head_dim", 1, kMaxHeadDim);
+    KVSWEEP_TRY(layer.done());
+    geometry.layers.push_back({static_cast<int>(kv_heads), static_cast<int>(head_dim)});
+  }
+  if (geometry.layers.empty()) return bad_input("geometry: \"layers\" must not be empty");
+  return geometry;
+}
+
+Result<ModelGeometry> read_geometry(const std::string& model_dir) {
+  const std::string path = (fs::path(model_dir) / "config.json").string();
+  KVSWEEP_ASSIGN(const Json config, read_json_file(path));
+  return geometry_of(config, path);
+}
+
+Result<std::string> model_hash(const std::string& model_dir) {
+  const fs::path dir(model_dir);
+  KVSWEEP_ASSIGN(const Json config, read_json_file((dir / "config.json").string()));
+  if (!config.is_object()) {
+    return bad_input((dir / "config.json").string() + ": expected an object");
+  }
+  Json identity = {{"model", 1}, {"config", without_provenance(config)}};
+  KVSWEEP_ASSIGN(const std::vector<std::string> files, weight_files(model_dir));
+  for (const std::string& name : files) {
+    KVSWEEP_ASSIGN(const std::string hash, sha256_file((dir / name).string()));
+    identity["weights"].push_back({{"file", name}, {"sha256", hash}});
+  }
+  KVSWEEP_ASSIGN(identity["tokenizer"], sha256_file((dir / "tokenizer.json").string()));
+  KVSWEEP_ASSIGN(identity["chat_template"], chat_template_of(dir));
+  KVSWEEP_ASSIGN(identity["eos_token_id"], generation_end_of(dir));
+  KVSWEEP_ASSIGN(const std::string canonical, canonical_json(identity));
+  return sha256_hex(canonical);
+}
+
+}  // namespace kvsweep

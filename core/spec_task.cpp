@@ -1,0 +1,70 @@
+#include "core/spec_task.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/spec_limits.hpp"
+#include "core/text.hpp"
+
+namespace kvsweep {
+
+void SpecTask::rename(const std::string& new_name) {
+  if (new_name == name) return;
+  *this = {};
+  name = new_name;
+}
+
+void SpecTask::apply(const YAML::Node& node, const std::string& where,
+                     std::vector<std::string> known, YamlContext& context) {
+  if (node.IsScalar()) {
+    rename(node.Scalar());
+    path = where;
+    place = name_mark = node.Mark();
+    return;
+  }
+  YamlReader reader(node, where, std::move(known), context);
+  if (const auto text = reader.text("name")) {
+    rename(*text);
+    name_mark = reader.mark("name");
+  }
+  path = where;
+  place = node.Mark();
+  const auto read = [&](const char* key, std::optional<int64_t>& out, int64_t low, int64_t high) {
+    if (const auto value = reader.integer(key, low, high)) out = value;
+  };
+  read("shots", shots, 0, kMaxShots);
+  read("seed", seed, 0, kMaxSeed);
+  read("examples", examples, 0, kMaxExamples);
+  read("max_new_tokens", max_new_tokens, 1, kMaxNewTokens);
+  if (const auto text = reader.text("split")) split = text;
+  if (const auto text = reader.text("metric")) metric = text;
+  if (reader.has("seed")) seed_mark = reader.mark("seed");
+  if (reader.has("split")) split_mark = reader.mark("split");
+  if (reader.has("metric")) metric_mark = reader.mark("metric");
+}
+
+TaskSpec SpecTask::finished(YamlContext& context) const {
+  TaskSpec task;
+  if (name.empty()) {
+    context.fail(place, fmt::format("key \"{}.name\" is missing", path));
+    return task;
+  }
+  const TaskOptions options{name, shots, split, seed, max_new_tokens, examples, metric};
+  const Result<TaskSpec> made = make_task(options);
+  if (made.ok()) return *made;
+  YAML::Mark mark = place;
+  if (!task_info(name).ok()) {
+    mark = name_mark;
+  } else if (metric && !metric_from(*metric).ok()) {
+    mark = metric_mark;
+  } else if (split && !check_split(name, *split).ok()) {
+    mark = split_mark;
+  } else if (seed) {
+    mark = seed_mark;
+  }
+  context.fail(mark, made.error().message);
+  return task;
+}
+
+}  // namespace kvsweep
