@@ -70,7 +70,8 @@ and run scripts/setup again."
   # Word splitting of the prefix is wanted.
   # shellcheck disable=SC2086
   if ! { $prefix apt-get -o DPkg::Lock::Timeout=120 update &&
-    $prefix DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -y \
+    $prefix DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 \
+      -o APT::Keep-Downloaded-Packages=false install -y \
       --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
     explain_failure "apt-get" "$log"
   fi
