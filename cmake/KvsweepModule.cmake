@@ -34,6 +34,9 @@ function(kvsweep_test)
   foreach(dep IN LISTS T_DEPS)
     target_link_libraries(${T_NAME}_test PRIVATE kvsweep::${dep})
   endforeach()
+  # Listing the cases starts the program; with torch and a sanitizer on a busy machine that takes
+  # longer than the default of 5 s.
   gtest_discover_tests(${T_NAME}_test TEST_PREFIX ${T_NAME}. DISCOVERY_MODE PRE_TEST
+                       DISCOVERY_TIMEOUT 120
                        PROPERTIES LABELS "${T_NAME};${T_LABELS}" TIMEOUT 300)
 endfunction()
