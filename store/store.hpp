@@ -38,13 +38,13 @@ struct StudyRow {
   StudySpec spec;
   std::string model_hash;
   ModelGeometry geometry;
-  std::string numerics_class;     // "" until the first worker says hello
+  std::string numerics_class;  // "" until the first worker says hello
   StudyStatus status = StudyStatus::running;
-  std::string status_reason;      // "space exhausted after 625 maps", ...
-  double reference_bytes = 0;     // hypervolume reference: bytes of the uniform base-type map
-  double reference_loss = 1;      // and the loss that counts as nothing left
+  std::string status_reason;   // "space exhausted after 625 maps", ...
+  double reference_bytes = 0;  // hypervolume reference: bytes of the uniform base-type map
+  double reference_loss = 1;   // and the loss that counts as nothing left
   int64_t created_utc_ms = 0;
-  int64_t finished_utc_ms = 0;    // 0 = not yet
+  int64_t finished_utc_ms = 0;  // 0 = not yet
 };
 
 // asked -> complete | infeasible (limit) | failed (its class and message)
@@ -53,22 +53,22 @@ std::string_view to_string(TrialState state);
 
 struct TrialRow {
   int64_t study_id = 0;
-  int64_t number = 0;                 // of the proposal; -1 = the study's baseline
-  std::vector<int> genome;            // empty for the baseline and for imported maps
+  int64_t number = 0;       // of the proposal; -1 = the study's baseline
+  std::vector<int> genome;  // empty for the baseline and for imported maps
   std::vector<int64_t> parents;
   std::string origin;
   std::string map_id;
   TrialState state = TrialState::asked;
-  int64_t tell_order = -1;            // 0, 1, 2, ...: order of tells, for replay
-  int64_t tells_before = 0;           // tells the algorithm had seen when it proposed this trial:
-                                      // with tell_order, the exact interleaving to replay
-  double bytes = 0;                   // at spec.at
-  double effective_bits = 0;          // at spec.at
-  std::optional<double> metric;       // mean of the objective metric over `examples`
-  std::optional<double> loss;         // against the baseline, paired
-  int64_t examples = 0;               // how many examples the number rests on
-  bool reused = false;                // all measurements were in the store already
-  std::string failure;                // "oom: ..." when failed
+  int64_t tell_order = -1;       // 0, 1, 2, ...: order of tells, for replay
+  int64_t tells_before = 0;      // tells the algorithm had seen when it proposed this trial:
+                                 // with tell_order, the exact interleaving to replay
+  double bytes = 0;              // at spec.at
+  double effective_bits = 0;     // at spec.at
+  std::optional<double> metric;  // mean of the objective metric over `examples`
+  std::optional<double> loss;    // against the baseline, paired
+  int64_t examples = 0;          // how many examples the number rests on
+  bool reused = false;           // all measurements were in the store already
+  std::string failure;           // "oom: ..." when failed
   int64_t asked_utc_ms = 0;
   int64_t finished_utc_ms = 0;
 };
@@ -90,8 +90,8 @@ struct EventRow {
   int64_t id = 0;
   int64_t study_id = 0;  // 0 = none
   int64_t utc_ms = 0;
-  std::string kind;      // "study_started", "worker_joined", "lease_expired", ...
-  std::string detail;    // JSON object
+  std::string kind;    // "study_started", "worker_joined", "lease_expired", ...
+  std::string detail;  // JSON object
 };
 
 // What a set of measurements has in common: everything of MeasurementKey but the example.
@@ -140,7 +140,7 @@ class Store {
   Status update_study(const StudyRow& study);  // class, status, reason, reference, finished
   Status put_groups(int64_t study_id, const std::vector<std::vector<int>>& layers,
                     const std::vector<std::vector<Pair>>& candidates);
-  Status put_trial(const TrialRow& trial);     // insert or update by (study_id, number)
+  Status put_trial(const TrialRow& trial);  // insert or update by (study_id, number)
   Result<std::vector<StudyRow>> studies() const;
   // By "sweep/name", name, or id; error gives the nearest names.
   Result<StudyRow> study(const std::string& name) const;

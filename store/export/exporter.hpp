@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/geometry.hpp"
@@ -23,24 +24,29 @@ struct Evidence {
   double baseline = 0;
   double value = 0;
   std::string numerics_class;
+  // Paired interval of value - baseline, where one was computed.
+  std::optional<std::pair<double, double>> ci;
+  double level = 0.95;
+  std::string method;     // "paired-bootstrap-10000"
+  bool held_out = false;  // measured on examples that the search never saw
 };
 
 struct ExportInput {
   PrecisionMap map;
   ModelGeometry geometry;
   BaseType base = BaseType::fp16;
-  std::string model_dir;      // "" = unknown
-  std::string model_hash;     // "" = unknown
-  int64_t context = 4096;     // where the cost is counted
+  std::string model_dir;   // "" = unknown
+  std::string model_hash;  // "" = unknown
+  int64_t context = 4096;  // where the cost is counted
   int64_t batch = 1;
-  Json search;                // provenance: study, trial, algorithm, seed, version ({} = none)
+  Json search;  // provenance: study, trial, algorithm, seed, version ({} = none)
   std::vector<Evidence> evidence;
 };
 
 struct ExportOutput {
-  std::string text;                  // the file
-  std::vector<std::string> lost;     // what the target cannot say ("residual window", ...)
-  std::string sidecar;               // JSON beside the file, "" = none
+  std::string text;               // the file
+  std::vector<std::string> lost;  // what the target cannot say ("residual window", ...)
+  std::string sidecar;            // JSON beside the file, "" = none
 };
 
 struct ExporterInfo {
@@ -51,7 +57,8 @@ struct ExporterInfo {
 };
 const std::vector<ExporterInfo>& exporters();
 
-// Error (bad_input) for an unknown name gives the nearest.
+// Errors (bad_input): an unknown name gives the nearest; a map that does not fit the geometry, or
+// that the target cannot hold at all, names the layer; `model_dir` whose hash is not `model_hash`.
 Result<ExportOutput> export_map(const std::string& exporter, const ExportInput& input);
 
 // What a file says; geometry is checked against it by the caller (check_map).
@@ -59,7 +66,17 @@ struct ImportedMap {
   PrecisionMap map;
   std::string model_hash;  // "" = the file does not say
   int num_layers = 0;
+  std::optional<BaseType> base;           // nullopt = the file does not say
+  std::optional<ModelGeometry> geometry;  // what the file says of it (family and max_context may
+                                          // be absent); nullopt = nothing
 };
+
+// Where the sidecar of the file at `path` lies: PATH.sidecar.json.
+std::string sidecar_path(const std::string& path);
+
+// SHA-256 of the canonical form (RFC 8785) of a JSON document: the hash by which a kvmap file is
+// cited. It does not depend on the file's spacing, which is chosen for people.
+Result<std::string> document_hash(const std::string& text);
 
 // `format` "" = by content: JSON object with "schema":"kvmap", or KVTuner YAML. A KVTuner YAML
 // says only bits, so `scheme` supplies the rest (the sidecar's scheme when one lies beside it and

@@ -1,0 +1,183 @@
+// Models, tasks, schemes and maps: what measurements and trials refer to.
+#include <nlohmann/json.hpp>
+
+#include "core/json.hpp"
+#include "core/text.hpp"
+#include "store/state.hpp"
+
+namespace kvsweep::store {
+
+namespace {
+
+std::string layers_json(const PrecisionMap& map) {
+  Json layers = Json::array();
+  for (const Pair& pair : map.layers) {
+    layers.push_back(std::string(info(pair.k).name) + '/' + std::string(info(pair.v).name));
+  }
+  return layers.dump();
+}
+
+Result<Pair> pair_from_names(const std::string& names) {
+  const size_t slash = names.find('/');
+  if (slash == std::string::npos) {
+    return bad_input("the database holds the layer \"" + names + "\", which is no K/V pair");
+  }
+  KVSWEEP_ASSIGN(const Codec k, codec_from(names.substr(0, slash)));
+  KVSWEEP_ASSIGN(const Codec v, codec_from(names.substr(slash + 1)));
+  return Pair{k, v};
+}
+
+Result<Axis> axis_from(const std::string& name) {
+  for (const Axis axis : {Axis::token, Axis::channel}) {
+    if (to_string(axis) == name) return axis;
+  }
+  return bad_input("the database holds the unknown axis \"" + name + "\"");
+}
+
+Result<int64_t> scheme_row(Connection& connection, const Scheme& scheme) {
+  connection
+      .query(
+          "INSERT OR IGNORE INTO schemes (name, k_axis, v_axis, k_group, v_group, k_keep, "
+          "k_block, v_keep, v_block, residual, prefill) VALUES (?,?,?,?,?,?,?,?,?,?,?)")
+      .with(scheme.name, to_string(scheme.k_axis), to_string(scheme.v_axis), scheme.k_group,
+            scheme.v_group, scheme.k.keep, scheme.k.block, scheme.v.keep, scheme.v.block,
+            scheme.residual, to_string(scheme.prefill))
+      .run();
+  Query row = connection.query(
+      "SELECT id FROM schemes WHERE name=? AND k_axis=? AND v_axis=? AND k_group=? AND v_group=? "
+      "AND k_keep=? AND k_block=? AND v_keep=? AND v_block=? AND residual=? AND prefill=?");
+  row.with(scheme.name, to_string(scheme.k_axis), to_string(scheme.v_axis), scheme.k_group,
+           scheme.v_group, scheme.k.keep, scheme.k.block, scheme.v.keep, scheme.v.block,
+           scheme.residual, to_string(scheme.prefill));
+  if (!row.step()) return bad_input("scheme \"" + scheme.name + "\" has values out of range");
+  return row.integer(0);
+}
+
+Result<Scheme> read_scheme(Connection& connection, int64_t id) {
+  Query row = connection.query(
+      "SELECT name, k_axis, v_axis, k_group, v_group, k_keep, k_block, v_keep, v_block, residual, "
+      "prefill FROM schemes WHERE id = ?");
+  row.with(id);
+  if (!row.step()) return not_found("the database has no scheme with row " + std::to_string(id));
+  Scheme scheme;
+  scheme.name = row.text(0);
+  KVSWEEP_ASSIGN(scheme.k_axis, axis_from(row.text(1)));
+  KVSWEEP_ASSIGN(scheme.v_axis, axis_from(row.text(2)));
+  scheme.k_group = static_cast<int>(row.integer(3));
+  scheme.v_group = static_cast<int>(row.integer(4));
+  scheme.k = {static_cast<int>(row.integer(5)), static_cast<int>(row.integer(6))};
+  scheme.v = {static_cast<int>(row.integer(7)), static_cast<int>(row.integer(8))};
+  scheme.residual = static_cast<int>(row.integer(9));
+  scheme.prefill = row.text(10) == to_string(Prefill::exact) ? Prefill::exact : Prefill::stepwise;
+  return scheme;
+}
+
+Result<int64_t> row_of(Connection& connection, const char* sql, const std::string& hash,
+                       const std::string& missing) {
+  Query row = connection.query(sql);
+  row.with(hash);
+  if (!row.step()) return not_found(missing);
+  return row.integer(0);
+}
+
+// The least string above all that begin with `prefix`, for an index range.
+std::string past_prefix(std::string prefix) {
+  ++prefix.back();
+  return prefix;
+}
+
+}  // namespace
+
+Result<int64_t> Store::State::model_row(const std::string& model_hash) const {
+  return row_of(connection(), "SELECT id FROM models WHERE hash = ?", model_hash,
+                "the database does not know a model with hash \"" + model_hash +
+                    "\"; it must be recorded before what was measured on it");
+}
+
+Result<int64_t> Store::State::map_row(const std::string& map_id) const {
+  return row_of(connection(), "SELECT id FROM maps WHERE map_id = ?", map_id,
+                "the database does not know map " + map_id +
+                    "; it must be recorded before what was measured under it");
+}
+
+Result<int64_t> Store::State::task_row(const std::string& protocol_hash) const {
+  return row_of(connection(), "SELECT id FROM tasks WHERE protocol_hash = ?", protocol_hash,
+                "the database does not know a task with protocol hash " + protocol_hash +
+                    "; it must be recorded before what was measured with it");
+}
+
+Status Store::put_model(const std::string& model_hash, const std::string& dir,
+                        const ModelGeometry& geometry) {
+  return state_->write([&]() -> Status {
+    state_->connection()
+        .query(
+            "INSERT INTO models (hash, dir, family, num_layers, geometry) VALUES (?,?,?,?,?) "
+            "ON CONFLICT (hash) DO UPDATE SET dir = excluded.dir WHERE dir <> excluded.dir")
+        .with(model_hash, dir, geometry.family, geometry.num_layers(), to_json(geometry).dump())
+        .run();
+    return {};
+  });
+}
+
+Status Store::put_task(const TaskProtocol& protocol, RunMode mode, int64_t examples) {
+  return state_->write([&]() -> Status {
+    state_->connection()
+        .query(
+            "INSERT INTO tasks (protocol_hash, name, version, split, shots, seed, "
+            "max_new_tokens, mode, examples) VALUES (?,?,?,?,?,?,?,?,?) "
+            "ON CONFLICT (protocol_hash) DO UPDATE SET examples = excluded.examples "
+            "WHERE examples < excluded.examples")
+        .with(protocol_hash(protocol, mode), protocol.name, protocol.version, protocol.split,
+              protocol.shots, protocol.seed, protocol.max_new_tokens, to_string(mode), examples)
+        .run();
+    return {};
+  });
+}
+
+Status Store::put_map(const PrecisionMap& map) {
+  return state_->write([&]() -> Status {
+    Connection& connection = state_->connection();
+    const std::string id = map_id(map);
+    if (state_->map_row(id).ok()) return {};
+    KVSWEEP_ASSIGN(const int64_t scheme, scheme_row(connection, map.scheme));
+    connection
+        .query(
+            "INSERT INTO maps (map_id, scheme_id, num_layers, layers, summary) "
+            "VALUES (?,?,?,?,?)")
+        .with(id, scheme, map.num_layers(), layers_json(map), summary(map))
+        .run();
+    return {};
+  });
+}
+
+Result<PrecisionMap> Store::map_by_id(const std::string& map_id_or_prefix) const {
+  return state_->read([&]() -> Result<PrecisionMap> {
+    Connection& connection = state_->connection();
+    if (map_id_or_prefix.empty()) return bad_input("the map id is empty; give some of its digits");
+    Query row = connection.query(
+        "SELECT map_id, scheme_id, layers FROM maps WHERE map_id >= ? AND map_id < ? "
+        "ORDER BY map_id LIMIT 2");
+    row.with(map_id_or_prefix, past_prefix(map_id_or_prefix));
+    if (!row.step()) {
+      return not_found("the database has no map whose id begins with " + map_id_or_prefix +
+                       "; kvsweep trials lists the maps of a study");
+    }
+    const std::string id = row.text(0);
+    const int64_t scheme_id = row.integer(1);
+    const std::string layers = row.text(2);
+    if (row.step()) {
+      return bad_input("several maps begin with " + map_id_or_prefix + " (" + id.substr(0, 16) +
+                       ", " + row.text(0).substr(0, 16) + "); give more digits");
+    }
+    PrecisionMap map;
+    KVSWEEP_ASSIGN(map.scheme, read_scheme(connection, scheme_id));
+    KVSWEEP_ASSIGN(const Json json, parse_json(layers, "map " + id));
+    for (const Json& entry : json) {
+      KVSWEEP_ASSIGN(const Pair pair, pair_from_names(entry.get<std::string>()));
+      map.layers.push_back(pair);
+    }
+    return map;
+  });
+}
+
+}  // namespace kvsweep::store
