@@ -113,18 +113,22 @@ struct DatabaseInfo {
 
 class Store {
  public:
-  // Errors: not_found (read_only and absent), bad_input (not a kvsweep database; network file
-  // system), conflict (newer schema, or another process writes this file), io (permissions, disk).
+  // Errors: not_found (read_only and absent; no such folder), bad_input (not a kvsweep database,
+  // damaged; network file system), conflict (newer schema, another process writes this file), io
+  // (permissions, disk). A writer holds PATH.lock until the Store is destroyed.
   static Result<Store> open(const std::string& path, const OpenOptions& options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
   // Runs `body` in one BEGIN IMMEDIATE transaction; commits (durably) when it returns ok, rolls
-  // back otherwise. Not nestable. Every write below may be called inside or outside one.
+  // back otherwise, and also when SQLite refused a statement inside it that `body` let pass. Not
+  // nestable. Every write below may be called inside or outside one; outside, it is one of its own.
   Status transaction(const std::function<Status()>& body);
 
-  // --- identities (idempotent)
+  // --- identities (idempotent). Trials need their map, measurements their model, map and task to
+  // be put first (not_found otherwise). All-baseline maps share one id, and the first one put
+  // gives the scheme that map_by_id returns.
   Status put_model(const std::string& model_hash, const std::string& dir,
                    const ModelGeometry& geometry);
   Status put_task(const TaskProtocol& protocol, RunMode mode, int64_t examples);
@@ -132,23 +136,33 @@ class Store {
   Result<PrecisionMap> map_by_id(const std::string& map_id_or_prefix) const;
 
   // --- studies and trials
-  // A study with the same sweep, name, spec and model is resumed; the same sweep and name with
-  // another spec or model is a conflict that says what differs.
+  // A study with the same sweep, name, spec and model is resumed: its status becomes running; a
+  // finished one is returned finished, as it is. A spec that differs only in a larger
+  // `search.trials` extends the study, finished or not (event study_extended). The model's folder
+  // may change, its hash may not. Any other difference is a conflict that names keys and values.
   Result<StudyRow> create_or_resume_study(const std::string& sweep, const StudySpec& spec,
                                           const std::string& model_hash,
                                           const ModelGeometry& geometry, int64_t utc_ms);
   Status update_study(const StudyRow& study);  // class, status, reason, reference, finished
   Status put_groups(int64_t study_id, const std::vector<std::vector<int>>& layers,
                     const std::vector<std::vector<Pair>>& candidates);
-  Status put_trial(const TrialRow& trial);  // insert or update by (study_id, number)
+  // Insert or update by (study_id, number). Errors: numerics (a number is not finite), conflict
+  // (another trial of the study, other than the baseline, has this map).
+  Status put_trial(const TrialRow& trial);
   Result<std::vector<StudyRow>> studies() const;
-  // By "sweep/name", name, or id; error gives the nearest names.
+  // By "sweep/name", name, or id; errors: not_found gives the nearest name, bad_input the sweeps
+  // when a bare name is in several.
   Result<StudyRow> study(const std::string& name) const;
   Result<std::vector<TrialRow>> trials(int64_t study_id) const;  // by number
-  Result<std::vector<TrialRow>> front(int64_t study_id) const;   // non-dominated complete, by bytes
+  // Non-dominated complete trials, by bytes, without the baseline (number -1). Of trials with
+  // equal bytes and loss the one with the lowest number stands for all.
+  Result<std::vector<TrialRow>> front(int64_t study_id) const;
 
   // --- measurements
-  // Idempotent by key; returns how many were new.
+  // Idempotent by key; returns how many were new. Example hashes are 64 hex digits. A key that is
+  // there with another outcome keeps its first value, and an event measurement_conflict names the
+  // fields that differ. Errors: numerics (NaN or infinity), bad_input (a value out of range);
+  // then nothing of the call is stored.
   Result<int64_t> put_measurements(const MeasurementScope& scope,
                                    const std::vector<Measurement>& measurements,
                                    const std::string& worker_id, bool batch_invariant,
