@@ -1,0 +1,185 @@
+// Layouts and bytes derived by hand; the arithmetic stands beside each number.
+#include "core/catalog/page_layout.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kvsweep {
+namespace {
+
+ModelGeometry geometry(int layers, int kv_heads, int head_dim) {
+  ModelGeometry made;
+  made.family = "llama";
+  made.max_context = 8192;
+  made.layers.assign(static_cast<size_t>(layers), {kv_heads, head_dim});
+  return made;
+}
+
+Scheme scheme(const std::string& name, std::optional<int> group = {},
+              std::optional<int> residual = {}) {
+  SchemeOptions options;
+  options.name = name;
+  options.group = group;
+  options.residual = residual;
+  return make_scheme(options).value();
+}
+
+double bits(const char* format, int head_dim) {
+  return format_bits(format_from(format).value(), head_dim, BaseType::fp16);
+}
+
+// The table of effective bits: code bits + 32 bits of parameters per group.
+TEST(FormatBits, Table) {
+  EXPECT_EQ(bits("base", 128), 16.0);
+  EXPECT_EQ(bits("int8-token-g128", 128), 8.25);
+  EXPECT_EQ(bits("int8-token-g32", 128), 9.0);
+  EXPECT_EQ(bits("int4-token-g128", 128), 4.25);
+  EXPECT_EQ(bits("int4-token-g64", 128), 4.5);
+  EXPECT_EQ(bits("int4-channel-g32", 128), 5.0);
+  EXPECT_EQ(bits("int2-token-g32", 128), 3.0);
+  EXPECT_EQ(bits("int2-channel-g64", 128), 2.5);
+  EXPECT_EQ(bits("int2-channel-g128", 64), 2.25);
+  EXPECT_EQ(bits("int8-token-ghead", 128), 8.25);                   // KVTuner per token: b + .25
+  EXPECT_EQ(bits("int8-token-ghead", 64), 8.5);                     // one pair per 64 elements
+  EXPECT_EQ(bits("int4-token-g128", 64), 4.5);                      // the group is cut at the head
+  EXPECT_DOUBLE_EQ(bits("int4-token-g32", 80), 4 + 32 * 3 / 80.0);  // 3 groups: 32, 32, 16
+  EXPECT_EQ(format_bits(Format{}, 64, BaseType::fp32), 32.0);
+}
+
+TEST(CacheLayout, PerTokenHeadGroup) {
+  // SmolLM2's geometry: 3 KV heads of 64. K8V4, pages of 64 tokens.
+  const ModelGeometry model = geometry(2, 3, 64);
+  const PrecisionMap map = uniform_map(scheme("per-token"), 2, {Codec::int8, Codec::int4});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+
+  const SideLayout& k = layout.keys[0];
+  EXPECT_EQ(k.row_bytes, 64);   // 64 * 8 / 8
+  EXPECT_EQ(k.param_rows, 64);  // one per token
+  EXPECT_EQ(k.params_per_row, 1);
+  EXPECT_EQ(k.params_offset, 12288);  // 3 * 64 * 64
+  EXPECT_EQ(k.page_bytes, 13056);     // + 3 * 64 * 1 * 4 = 768
+  EXPECT_EQ(k.staging_bytes, 0);
+  const SideLayout& v = layout.values[0];
+  EXPECT_EQ(v.row_bytes, 32);
+  EXPECT_EQ(v.params_offset, 6144);  // 3 * 64 * 32
+  EXPECT_EQ(v.page_bytes, 6912);     // + 768
+  EXPECT_EQ(k.block_offset, 0);
+  EXPECT_EQ(v.block_offset, 13056);
+  EXPECT_EQ(layout.keys[1].block_offset, 19968);    // 13056 + 6912
+  EXPECT_EQ(layout.values[1].block_offset, 33024);  // 19968 + 13056
+  EXPECT_EQ(layout.block_bytes, 39936);             // 2 * 19968
+  EXPECT_EQ(layout.staging_bytes, 0);
+}
+
+TEST(CacheLayout, BytesCountWholeBlocks) {
+  const ModelGeometry model = geometry(2, 3, 64);
+  const PrecisionMap map = uniform_map(scheme("per-token"), 2, {Codec::int8, Codec::int4});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+  EXPECT_EQ(layout.bytes(0, 1), 0);
+  EXPECT_EQ(layout.blocks(1), 1);
+  EXPECT_EQ(layout.blocks(64), 1);
+  EXPECT_EQ(layout.blocks(65), 2);
+  EXPECT_EQ(layout.bytes(100, 1), 79872);  // 2 * 39936
+  EXPECT_EQ(layout.bytes(100, 3), 239616);
+  // 128 tokens fill two blocks exactly: the mean of 8.5 and 4.5 bits.
+  EXPECT_EQ(effective_bits(layout, model, 128), 6.5);
+  // 100 tokens pay for 128: 6.5 * 1.28.
+  EXPECT_DOUBLE_EQ(effective_bits(layout, model, 100), 8.32);
+}
+
+TEST(CacheLayout, KiviWithThreeParamsPerRow) {
+  const ModelGeometry model = geometry(1, 2, 80);
+  const PrecisionMap map = uniform_map(scheme("kivi"), 1, {Codec::int4, Codec::int2});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+
+  const SideLayout& k = layout.keys[0];
+  EXPECT_EQ(k.row_bytes, 40);         // 80 * 4 / 8
+  EXPECT_EQ(k.param_rows, 2);         // 64 / 32
+  EXPECT_EQ(k.params_per_row, 80);    // every channel
+  EXPECT_EQ(k.params_offset, 5120);   // 2 * 64 * 40
+  EXPECT_EQ(k.page_bytes, 6400);      // + 2 * 2 * 80 * 4 = 1280
+  EXPECT_EQ(k.staging_bytes, 10240);  // 2 heads * 32 tokens * 80 * 2 bytes
+  const SideLayout& v = layout.values[0];
+  EXPECT_EQ(v.row_bytes, 20);
+  EXPECT_EQ(v.param_rows, 64);
+  EXPECT_EQ(v.params_per_row, 3);     // ceil(80 / 32)
+  EXPECT_EQ(v.params_offset, 2560);   // 2 * 64 * 20
+  EXPECT_EQ(v.page_bytes, 4096);      // + 2 * 64 * 3 * 4 = 1536
+  EXPECT_EQ(v.staging_bytes, 10560);  // 2 * 33 * 80 * 2
+  EXPECT_EQ(v.staging_offset, 10240);
+  EXPECT_EQ(layout.block_bytes, 10496);
+  EXPECT_EQ(layout.staging_bytes, 20800);
+}
+
+TEST(CacheLayout, KiviBlocksFollowTheSideThatCodedMost) {
+  const ModelGeometry model = geometry(1, 2, 80);
+  const PrecisionMap map = uniform_map(scheme("kivi"), 1, {Codec::int4, Codec::int2});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+  EXPECT_EQ(layout.blocks(32), 0);  // keys 0, values 0: all in staging
+  EXPECT_EQ(layout.blocks(33), 1);  // keys 32
+  EXPECT_EQ(layout.blocks(96), 1);  // keys 64, values 96 - 33 = 63
+  EXPECT_EQ(layout.blocks(97), 2);  // keys 96
+  EXPECT_EQ(layout.bytes(32, 1), 20800);
+  EXPECT_EQ(layout.bytes(97, 2), 2 * (2 * 10496 + 20800));
+}
+
+TEST(CacheLayout, BaseSideNeedsItsRowsAtOnce) {
+  // One escape layer in a kivi map: its sides take every token at once and stage nothing.
+  const ModelGeometry model = geometry(2, 1, 64);
+  PrecisionMap map = uniform_map(scheme("kivi"), 2, {Codec::int8, Codec::int8});
+  map.layers[1] = Pair{};
+  const CacheLayout layout = cache_layout(map, model, BaseType::bf16);
+  EXPECT_EQ(layout.keys[1].row_bytes, 128);    // 64 * 2
+  EXPECT_EQ(layout.keys[1].page_bytes, 8192);  // 64 * 128
+  EXPECT_EQ(layout.keys[1].param_rows, 0);
+  EXPECT_EQ(layout.keys[1].staging_bytes, 0);
+  EXPECT_EQ(layout.blocks(1), 1);
+  const CacheLayout wide = cache_layout(map, model, BaseType::fp32);
+  EXPECT_EQ(wide.values[1].page_bytes, 16384);
+  EXPECT_EQ(wide.keys[0].staging_bytes, 8192);  // 32 tokens * 64 * 4
+}
+
+TEST(CacheLayout, BaselineIsSixteenBitsOnFullPages) {
+  const ModelGeometry model = geometry(30, 3, 64);
+  const CacheLayout layout = cache_layout(baseline_map(scheme("kivi"), 30), model, BaseType::fp16);
+  EXPECT_EQ(layout.staging_bytes, 0);
+  EXPECT_EQ(effective_bits(layout, model, 4096), 16.0);
+  // 30 layers * 2 sides * 3 heads * 64 * 2 bytes = 23040 per token.
+  EXPECT_EQ(layout.bytes(4096, 1), int64_t{4096} * 23040);
+}
+
+TEST(CacheLayout, PaddingTo16) {
+  // kivi group 128, one head of 6: page 128 tokens, one row of 6 parameter pairs = 24 -> 32.
+  const ModelGeometry model = geometry(1, 1, 6);
+  const PrecisionMap map = uniform_map(scheme("kivi", 128, 128), 1, {Codec::int4, Codec::int8});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+  EXPECT_EQ(layout.page_tokens, 128);
+  EXPECT_EQ(layout.keys[0].row_bytes, 3);
+  EXPECT_EQ(layout.keys[0].params_offset, 384);     // 128 * 3
+  EXPECT_EQ(layout.keys[0].page_bytes, 416);        // 384 + 32
+  EXPECT_EQ(layout.keys[0].staging_bytes, 1536);    // 128 * 6 * 2
+  EXPECT_EQ(layout.values[0].staging_bytes, 1552);  // 129 * 6 * 2 = 1548 -> 1552
+}
+
+// Without padding, a full page costs what format_bits says: two descriptions of one thing.
+TEST(CacheLayout, FullPagesAgreeWithFormatBits) {
+  for (const int head_dim : {64, 80, 96, 128}) {
+    for (const char* name : {"per-token", "kivi"}) {
+      for (const int group : {32, 64, 128}) {
+        const Scheme made = scheme(name, group);
+        const ModelGeometry model = geometry(1, 4, head_dim);
+        for (const CodecInfo& codec : codecs()) {
+          const PrecisionMap map = uniform_map(made, 1, {codec.codec, codec.codec});
+          const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+          const double elements = 4.0 * head_dim * layout.page_tokens;
+          EXPECT_DOUBLE_EQ(8.0 * static_cast<double>(layout.keys[0].page_bytes) / elements,
+                           format_bits(map.key_format(0), head_dim, BaseType::fp16));
+          EXPECT_DOUBLE_EQ(8.0 * static_cast<double>(layout.values[0].page_bytes) / elements,
+                           format_bits(map.value_format(0), head_dim, BaseType::fp16));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvsweep

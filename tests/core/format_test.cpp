@@ -1,0 +1,73 @@
+#include "core/format.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kvsweep {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Format, NamesReadBack) {
+  const Format formats[] = {
+      {},
+      {Codec::int4, Axis::token, 64, false},
+      {Codec::int2, Axis::channel, 32, false},
+      {Codec::int8, Axis::token, 0, false},
+      {Codec::int8, Axis::channel, 128, true},
+  };
+  const char* names[] = {"base", "int4-token-g64", "int2-channel-g32", "int8-token-ghead",
+                         "int8-channel-g128-sym"};
+  for (size_t i = 0; i < std::size(formats); ++i) {
+    EXPECT_EQ(to_string(formats[i]), names[i]);
+    ASSERT_TRUE(format_from(names[i]).ok());
+    EXPECT_EQ(*format_from(names[i]), formats[i]);
+  }
+}
+
+TEST(Format, RefusesOtherNames) {
+  for (const char* name :
+       {"", "int4", "int4-token", "int4-token-64", "int4-token-g48", "int4-row-g64",
+        "int4-channel-ghead", "int5-token-g64", "base-token-g64", "int4-token-g64-asym",
+        "int4-token-g64-sym-sym", "INT4-token-g64", "int4-token-g064"}) {
+    const auto format = format_from(name);
+    ASSERT_FALSE(format.ok()) << name;
+    EXPECT_EQ(format.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(format.error().message, HasSubstr(std::string("\"") + name + "\""));
+  }
+}
+
+TEST(Pair, PrintsLabelsAndReadsThemBack) {
+  EXPECT_EQ(to_string(Pair{Codec::int8, Codec::int4}), "K8V4");
+  EXPECT_EQ(to_string(Pair{}), "K16V16");
+  for (const CodecInfo& k : codecs()) {
+    for (const CodecInfo& v : codecs()) {
+      const Pair pair{k.codec, v.codec};
+      EXPECT_EQ(*pair_from(to_string(pair)), pair);
+    }
+  }
+  EXPECT_EQ(*pair_from("KV8"), (Pair{Codec::int8, Codec::int8}));
+  EXPECT_EQ(*pair_from("baseline"), Pair{});
+}
+
+TEST(Pair, ErrorNamesTheNearest) {
+  const auto pair = pair_from("K8V5");
+  ASSERT_FALSE(pair.ok());
+  EXPECT_THAT(pair.error().message, HasSubstr("did you mean K8V"));
+  for (const char* text : {"", "K", "V4K8", "K4", "K4V", "KV", "K4V4 ", "8/4"}) {
+    EXPECT_FALSE(pair_from(text).ok()) << text;
+  }
+}
+
+TEST(BaseType, BytesAndNames) {
+  EXPECT_EQ(bytes_of(BaseType::fp32), 4);
+  EXPECT_EQ(bytes_of(BaseType::fp16), 2);
+  EXPECT_EQ(bytes_of(BaseType::bf16), 2);
+  for (const BaseType type : {BaseType::fp32, BaseType::fp16, BaseType::bf16}) {
+    EXPECT_EQ(*base_type_from(to_string(type)), type);
+  }
+  EXPECT_THAT(base_type_from("float16").error().message, HasSubstr("fp32, fp16, bf16"));
+}
+
+}  // namespace
+}  // namespace kvsweep

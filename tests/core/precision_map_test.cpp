@@ -1,0 +1,141 @@
+#include "core/precision_map.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace kvsweep {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Pair kK8V4{Codec::int8, Codec::int4};
+
+Scheme scheme(const std::string& name, std::optional<int> group = {},
+              std::optional<int> residual = {}, std::optional<Prefill> prefill = {}) {
+  SchemeOptions options;
+  options.name = name;
+  options.group = group;
+  options.residual = residual;
+  options.prefill = prefill;
+  return make_scheme(options).value();
+}
+
+ModelGeometry geometry(int layers, int kv_heads, int head_dim) {
+  ModelGeometry made;
+  made.family = "llama";
+  made.layers.assign(static_cast<size_t>(layers), {kv_heads, head_dim});
+  return made;
+}
+
+// Expected values: tests/core/reference/goldens.py hashes the meaning written out by hand.
+TEST(MapId, EqualsTheIndependentRewrite) {
+  const PrecisionMap map{scheme("per-token"), {kK8V4, Pair{}}};
+  EXPECT_EQ(map_id(map), "1398094ed98e4baad9c913af12559a952017937d65c06c2362e0c664d78895e7");
+  EXPECT_EQ(map_id(baseline_map(scheme("kivi"), 2)),
+            "21caa0842f72dc11ec2e2d14aa87fd3c786535d3e8da764f2cc1fbe9dac8233e");
+}
+
+TEST(MapId, BaselineHasOneIdWhateverTheScheme) {
+  const std::string id = map_id(baseline_map(scheme("per-token"), 4));
+  EXPECT_EQ(id, map_id(baseline_map(scheme("kivi"), 4)));
+  EXPECT_EQ(id, map_id(baseline_map(scheme("kivi", 64, 128, Prefill::stepwise), 4)));
+  EXPECT_NE(id, map_id(baseline_map(scheme("per-token"), 5)));
+}
+
+TEST(MapId, DiffersWhereTheMeaningDiffers) {
+  std::set<std::string> ids;
+  const auto add = [&](const Scheme& made, std::vector<Pair> layers) {
+    EXPECT_TRUE(ids.insert(map_id({made, std::move(layers)})).second);
+  };
+  add(scheme("per-token"), {kK8V4, kK8V4});
+  add(scheme("per-token"), {kK8V4});
+  add(scheme("per-token"), {{Codec::int4, Codec::int8}, kK8V4});
+  add(scheme("per-token"), {kK8V4, {Codec::int4, Codec::int8}});
+  add(scheme("per-token", 64), {kK8V4, kK8V4});
+  add(scheme("per-token", {}, 16), {kK8V4, kK8V4});
+  add(scheme("per-token", {}, {}, Prefill::exact), {kK8V4, kK8V4});
+  add(scheme("kivi"), {kK8V4, kK8V4});
+  add(scheme("kivi", 32, 64), {kK8V4, kK8V4});
+  add(scheme("kivi", 64, 64), {kK8V4, kK8V4});
+}
+
+TEST(MapId, IgnoresThePolicyOfASideThatNothingCodes) {
+  // The residual of kivi decides both windows; with values in the base type only the keys' window
+  // is left, and that one differs, so the ids differ ...
+  const std::vector<Pair> keys_only = {{Codec::int8, Codec::base}};
+  EXPECT_NE(map_id({scheme("kivi", 32, 32), keys_only}),
+            map_id({scheme("kivi", 32, 64), keys_only}));
+  // ... but a window of the side that is never coded does not count.
+  Scheme other = scheme("kivi");
+  other.v.keep += 7;
+  EXPECT_EQ(map_id({scheme("kivi"), keys_only}), map_id({other, keys_only}));
+}
+
+TEST(Summary, RunsOfEqualLayers) {
+  const Scheme s = scheme("per-token");
+  EXPECT_EQ(summary(uniform_map(s, 5, kK8V4)), "K8V4");
+  EXPECT_EQ(summary({s, {kK8V4, kK8V4, kK8V4, {Codec::int2, Codec::int2}}}), "K8V4 x3, K2V2");
+  EXPECT_EQ(summary({s, {Pair{}, kK8V4, Pair{}}}), "K16V16, K8V4, K16V16");
+}
+
+TEST(NominalBits, WeighsLayersByTheirElements) {
+  // Layer 0: 1 head of 64; layer 1: 3 heads of 64. K8V4 then K2V2:
+  // (64 * (8 + 4) + 192 * (2 + 2)) / (2 * 256) = (768 + 768) / 512 = 3.
+  ModelGeometry model = geometry(2, 1, 64);
+  model.layers[1].kv_heads = 3;
+  const PrecisionMap map{scheme("per-token"), {kK8V4, {Codec::int2, Codec::int2}}};
+  EXPECT_DOUBLE_EQ(nominal_bits(map, model, BaseType::fp16), 3.0);
+  EXPECT_DOUBLE_EQ(nominal_bits(baseline_map(map.scheme, 2), model, BaseType::fp32), 32.0);
+}
+
+TEST(PrecisionMapJson, RoundTrip) {
+  for (const char* name : {"per-token", "kivi"}) {
+    const PrecisionMap map{scheme(name, 64, 64, Prefill::exact),
+                           {kK8V4, Pair{}, {Codec::int2, {}}}};
+    const auto back = precision_map_from_json(to_json(map));
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(*back, map);
+  }
+}
+
+TEST(PrecisionMapJson, RefusesDamage) {
+  const Json good = to_json(PrecisionMap{scheme("kivi"), {kK8V4}});
+  const auto refused = [&](const char* pointer, const Json& value) {
+    Json bad = good;
+    bad[Json::json_pointer(pointer)] = value;
+    return !precision_map_from_json(bad).ok();
+  };
+  EXPECT_FALSE(refused("/layers/0", "K4V4"));
+  EXPECT_TRUE(refused("/layers/0", "K9V4"));
+  EXPECT_TRUE(refused("/layers", Json::array()));
+  EXPECT_TRUE(refused("/layers", "K8V4"));
+  EXPECT_TRUE(refused("/scheme/name", "fancy"));
+  EXPECT_TRUE(refused("/scheme/k_axis", "row"));
+  EXPECT_TRUE(refused("/scheme/k_group", 48));
+  EXPECT_TRUE(refused("/scheme/k_group", 0));        // head along channels
+  EXPECT_TRUE(refused("/scheme/k/block", 40));       // no whole groups
+  EXPECT_TRUE(refused("/scheme/k/block", 0));        // would divide by zero
+  EXPECT_TRUE(refused("/scheme/k/block", 1 << 30));  // would stage gigabytes
+  EXPECT_TRUE(refused("/scheme/v/keep", -1));
+  EXPECT_TRUE(refused("/scheme/prefill", "lazy"));
+  EXPECT_TRUE(refused("/scheme", Json::array()));
+}
+
+TEST(CheckMap, LayerCountAndWholeBytes) {
+  const Scheme s = scheme("per-token");
+  EXPECT_TRUE(check_map(uniform_map(s, 4, kK8V4), geometry(4, 2, 64)).ok());
+  const Status count = check_map(uniform_map(s, 4, kK8V4), geometry(30, 3, 64));
+  ASSERT_FALSE(count.ok());
+  EXPECT_EQ(count.error().code, ErrorCode::bad_input);
+  EXPECT_THAT(count.error().message, HasSubstr("4 layers, but the model has 30"));
+  // 7 elements of 4 bits are three and a half bytes; 7 of 8 bits are whole.
+  PrecisionMap map = uniform_map(s, 3, {Codec::int8, Codec::int8});
+  EXPECT_TRUE(check_map(map, geometry(3, 1, 7)).ok());
+  map.layers[2].v = Codec::int4;
+  EXPECT_THAT(check_map(map, geometry(3, 1, 7)).error().message, HasSubstr("layer 2"));
+}
+
+}  // namespace
+}  // namespace kvsweep
