@@ -19,11 +19,11 @@
 namespace kvsweep::coordinator {
 
 struct LocalWorkerOptions {
-  int count = 0;                  // 0 = only workers started elsewhere
-  std::string program;            // path of kvsweep-worker
-  int threads = 1;                // per worker
+  int count = 0;        // 0 = only workers started elsewhere
+  std::string program;  // path of kvsweep-worker
+  int threads = 1;      // per worker
   std::string data_dir;
-  std::string log_dir;            // standard error of each worker goes to LOG_DIR/worker-N.log
+  std::string log_dir;             // standard error of each worker goes to LOG_DIR/worker-N.log
   int64_t cache_budget_bytes = 0;  // 0 = the worker's default
 };
 
@@ -31,9 +31,11 @@ struct CoordinatorOptions {
   std::string bind = "tcp://127.0.0.1:*";  // non-loopback needs `insecure`
   bool insecure = false;
   int64_t heartbeat_ms = 1000;
-  int64_t lease_ms = 30000;        // after the last progress that names the lease
-  int examples_per_unit = 0;       // 0 = chosen from examples and workers
-  int max_attempts = 3;            // per unit and failure class, beyond preemption and lost workers
+  int64_t lease_ms = 30000;   // after the last progress that names the lease
+  int64_t stall_ms = 600000;  // a unit whose counters stand still for so long has timed out
+  int64_t drain_ms = 60000;   // how long a drain waits for running units before it leaves them
+  int examples_per_unit = 0;  // 0 = chosen from examples and workers
+  int max_attempts = 3;       // per unit and failure class, beyond preemption and lost workers
   double abort_failure_share = 0.5;  // of trials, after the first 10: something is wrong, stop
   LocalWorkerOptions local;
 };
@@ -45,14 +47,14 @@ struct StudyProgress {
   int64_t trials_budget = 0;
   int64_t trials_reused = 0;
   int64_t trials_failed = 0;
-  int64_t examples_done = 0;    // of all live units
+  int64_t examples_done = 0;  // of all live units
   int64_t workers_live = 0;
   int64_t workers_busy = 0;
   double trials_per_minute = 0;
-  double eta_seconds = -1;      // < 0 = unknown
-  double hypervolume = 0;       // share of the reference box, 0..1
+  double eta_seconds = -1;              // < 0 = unknown
+  double hypervolume = 0;               // share of the reference box, 0..1
   std::optional<store::TrialRow> best;  // lightest trial within max_loss (default 0.02)
-  std::string phase;            // "waiting for a worker", "baseline", "searching", "reporting"
+  std::string phase;  // "waiting for a worker", "baseline", "searching", "reporting"
 };
 using ProgressSink = std::function<void(const StudyProgress&)>;
 
@@ -81,9 +83,9 @@ struct EvaluateRow {
   TaskSpec task;
   RunMode mode = RunMode::generate;
   int64_t examples = 0;
-  int64_t reused = 0;                      // measurements that were in the store already
-  std::vector<Measurement> map;            // by example
-  std::vector<Measurement> baseline;       // by example
+  int64_t reused = 0;                 // measurements that were in the store already
+  std::vector<Measurement> map;       // by example
+  std::vector<Measurement> baseline;  // by example
 };
 struct EvaluateReport {
   std::vector<EvaluateRow> rows;
