@@ -1,0 +1,245 @@
+#include "worker/cache/attention.hpp"
+
+#include <algorithm>
+
+#include "worker/kernels/cpu_ops.hpp"
+
+namespace kvsweep::cache {
+namespace {
+
+constexpr int64_t kRowsPerBlock = 256;  // query rows per decoded page: decoding is then noise
+
+struct Workspace {
+  std::vector<float> q;       // [rows][head_dim], scaled
+  std::vector<float> acc;     // [rows][padded_dim]
+  std::vector<float> scores;  // [rows][tokens], then weights
+  std::vector<float> other;   // [group][tokens], scores against exact keys
+  std::vector<kernels::RowState> states;
+  std::vector<float> page_tile;   // decoded or plain page, keys then values
+  std::vector<float> exact_tile;  // the same tokens, exact
+  std::vector<uint8_t> rows;
+  std::vector<int64_t> key_views;  // per query of the block
+  std::vector<int64_t> value_views;
+};
+
+// Where the rows of one tile come from.
+struct Sources {
+  bool page = false;   // some query reads a token of it from the page
+  bool exact = false;  // some query reads a token of it exact
+  bool mixed() const { return page && exact; }
+};
+
+class QueryBlock {
+ public:
+  QueryBlock(const Side& keys, const Side& values, int head, int head_dim, int tile_tokens,
+             const KvCache::Queries& queries, Workspace& work)
+      : keys_(keys),
+        values_(values),
+        head_(head),
+        head_dim_(head_dim),
+        tokens_(tile_tokens),
+        padded_(kernels::padded_dim(head_dim)),
+        queries_(queries),
+        group_(queries.group),
+        ops_(kernels::cpu_ops()),
+        work_(work) {}
+
+  // `offset`: of the block's first query within `queries`.
+  void run(int64_t first, int64_t count, int64_t offset) {
+    first_ = first;
+    end_ = first + count;
+    offset_ = offset;
+    load();
+    for (int64_t start = 0; start < end_; start += tokens_) tile(start);
+    write();
+  }
+
+ private:
+  int64_t row_of(int64_t position) const { return (position - first_) * group_; }
+  float* scores_of(int64_t position) { return work_.scores.data() + row_of(position) * tokens_; }
+  float* acc_of(int64_t position) { return work_.acc.data() + row_of(position) * padded_; }
+
+  // Columns of the tile that the query sees.
+  int visible(int64_t position, int64_t start) const {
+    return static_cast<int>(std::min<int64_t>(position + 1 - start, tokens_));
+  }
+  // Columns that it takes from the page; they come first.
+  int from_page(int64_t view, int64_t position, int64_t start) const {
+    return static_cast<int>(std::clamp<int64_t>(view - start, 0, visible(position, start)));
+  }
+
+  void load();
+  void tile(int64_t start);
+  Sources sources(const std::vector<int64_t>& views, int64_t from, int64_t start) const;
+  void build(const Side& side, const Sources& sources, int64_t view, int64_t start);
+  void score(int64_t from, int64_t start);
+  void score_mixed(int64_t position, int64_t start);
+  void soften(int64_t from, int64_t start);
+  void accumulate(int64_t from, int64_t start);
+  void accumulate_rows(int64_t position, int64_t queries, int first, int last, const float* tile);
+  void write();
+
+  const Side& keys_;
+  const Side& values_;
+  int head_;
+  int head_dim_;
+  int tokens_;
+  int padded_;
+  const KvCache::Queries& queries_;
+  int group_;
+  const kernels::CpuOps& ops_;
+  Workspace& work_;
+  int64_t first_ = 0;
+  int64_t end_ = 0;
+  int64_t offset_ = 0;
+};
+
+void QueryBlock::load() {
+  const int64_t count = end_ - first_;
+  const auto rows = static_cast<size_t>(count * group_);
+  work_.q.resize(rows * head_dim_);
+  work_.acc.assign(rows * padded_, 0.0f);
+  work_.scores.resize(rows * tokens_);
+  work_.other.resize(static_cast<size_t>(group_) * tokens_);
+  work_.states.assign(rows, {});
+  work_.page_tile.resize(static_cast<size_t>(padded_) * tokens_);
+  work_.exact_tile.resize(static_cast<size_t>(padded_) * tokens_);
+  work_.key_views.resize(static_cast<size_t>(count));
+  work_.value_views.resize(static_cast<size_t>(count));
+  float* to = work_.q.data();
+  for (int64_t i = 0; i < count; ++i) {
+    work_.key_views[i] = keys_.view(first_ + i);
+    work_.value_views[i] = values_.view(first_ + i);
+    for (int h = 0; h < group_; ++h) {
+      const float* from =
+          queries_.q + (offset_ + i) * queries_.token_stride + h * queries_.head_stride;
+      for (int d = 0; d < head_dim_; ++d) *to++ = from[d] * queries_.scale;
+    }
+  }
+}
+
+void QueryBlock::tile(int64_t start) {
+  const int64_t from = std::max(first_, start);  // earlier queries see nothing of this tile
+  const Sources key_sources = sources(work_.key_views, from, start);
+  build(keys_, key_sources, work_.key_views[from - first_], start);
+  score(from, start);
+  soften(from, start);
+  const Sources value_sources = sources(work_.value_views, from, start);
+  build(values_, value_sources, work_.value_views[from - first_], start);
+  accumulate(from, start);
+}
+
+Sources QueryBlock::sources(const std::vector<int64_t>& views, int64_t from, int64_t start) const {
+  Sources found;
+  for (int64_t p = from; p < end_; ++p) {
+    const int page = from_page(views[p - first_], p, start);
+    found.page |= page > 0;
+    found.exact |= page < visible(p, start);
+  }
+  return found;
+}
+
+// `view`: the lowest of the queries, that of the first; no query reads exact tokens below it.
+void QueryBlock::build(const Side& side, const Sources& sources, int64_t view, int64_t start) {
+  if (sources.page) side.page_tile(start, head_, work_.page_tile.data());
+  if (!sources.exact) return;
+  const int64_t end = std::min(start + tokens_, end_);
+  side.exact_tile({start, std::max(start, view), end}, head_, &work_.rows, work_.exact_tile.data());
+}
+
+void QueryBlock::score(int64_t from, int64_t start) {
+  const Sources key_sources = sources(work_.key_views, from, start);
+  if (key_sources.mixed()) {
+    for (int64_t p = from; p < end_; ++p) score_mixed(p, start);
+    return;
+  }
+  const std::vector<float>& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
+  ops_.score({work_.q.data() + row_of(from) * head_dim_, static_cast<int>((end_ - from) * group_),
+              tile.data(), head_dim_, tokens_, scores_of(from)});
+}
+
+void QueryBlock::score_mixed(int64_t position, int64_t start) {
+  const float* q = work_.q.data() + row_of(position) * head_dim_;
+  float* scores = scores_of(position);
+  const int page = from_page(work_.key_views[position - first_], position, start);
+  const bool all = page == visible(position, start);
+  if (page > 0) {
+    ops_.score({q, group_, work_.page_tile.data(), head_dim_, tokens_, scores});
+  }
+  if (all) return;
+  float* exact = page > 0 ? work_.other.data() : scores;
+  ops_.score({q, group_, work_.exact_tile.data(), head_dim_, tokens_, exact});
+  if (page == 0) return;
+  for (int h = 0; h < group_; ++h) {
+    const int64_t row = int64_t{h} * tokens_;
+    std::copy(exact + row + page, exact + row + tokens_, scores + row + page);
+  }
+}
+
+void QueryBlock::soften(int64_t from, int64_t start) {
+  for (int64_t p = from; p < end_; ++p) {
+    for (int h = 0; h < group_; ++h) {
+      kernels::RowState& state = work_.states[row_of(p) + h];
+      const float factor =
+          ops_.softmax(scores_of(p) + h * tokens_, tokens_, visible(p, start), &state);
+      if (factor != 1.0f) ops_.rescale(factor, head_dim_, acc_of(p) + h * padded_);
+    }
+  }
+}
+
+// Queries that see the whole tile from one source go together; the others one by one, over the
+// columns they see.
+void QueryBlock::accumulate(int64_t from, int64_t start) {
+  const Sources value_sources = sources(work_.value_views, from, start);
+  int64_t p = from;
+  for (; p < end_; ++p) {
+    const int seen = visible(p, start);
+    if (!value_sources.mixed() && seen == tokens_) break;  // so do all later ones
+    const int page = from_page(work_.value_views[p - first_], p, start);
+    accumulate_rows(p, 1, 0, page, work_.page_tile.data());
+    accumulate_rows(p, 1, page, seen, work_.exact_tile.data());
+  }
+  const std::vector<float>& tile = value_sources.page ? work_.page_tile : work_.exact_tile;
+  accumulate_rows(p, end_ - p, 0, tokens_, tile.data());
+}
+
+void QueryBlock::accumulate_rows(int64_t position, int64_t queries, int first, int last,
+                                 const float* tile) {
+  if (queries == 0 || first == last) return;
+  kernels::AccumulateArgs args;
+  args.p = scores_of(position);
+  args.rows = static_cast<int>(queries * group_);
+  args.tokens = tokens_;
+  args.values = tile;
+  args.head_dim = head_dim_;
+  args.first = first;
+  args.last = last;
+  args.acc = acc_of(position);
+  ops_.accumulate(args);
+}
+
+void QueryBlock::write() {
+  for (int64_t p = first_; p < end_; ++p) {
+    for (int h = 0; h < group_; ++h) {
+      const float* acc = acc_of(p) + h * padded_;
+      const float sum = work_.states[row_of(p) + h].sum;
+      float* out =
+          queries_.out + (offset_ + p - first_) * queries_.token_stride + h * queries_.head_stride;
+      for (int d = 0; d < head_dim_; ++d) out[d] = acc[d] / sum;
+    }
+  }
+}
+
+}  // namespace
+
+void attend_run(const Side& keys, const Side& values, int head, int64_t first, int64_t count,
+                const KvCache::Queries& queries) {
+  static thread_local Workspace work;
+  QueryBlock block(keys, values, head, keys.head_dim(), keys.page_tokens(), queries, work);
+  const int64_t step = std::max<int64_t>(1, kRowsPerBlock / std::max(1, queries.group));
+  for (int64_t done = 0; done < count; done += step) {
+    block.run(first + done, std::min(step, count - done), done);
+  }
+}
+
+}  // namespace kvsweep::cache
