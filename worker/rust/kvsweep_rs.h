@@ -44,7 +44,7 @@ typedef struct {
   const char* dtype;     /* "F32", "F16", "BF16", ... */
   const uint64_t* shape; /* owned by the handle */
   size_t rank;
-  const uint8_t* data;   /* into the mapping */
+  const uint8_t* data;   /* into the mapping; not always aligned to its type */
   uint64_t bytes;
 } KvsTensor;
 KvsSafetensors* kvs_safetensors_open(const char* path, char** error);

@@ -14,7 +14,8 @@ namespace kvsweep::text {
 class Tokenizer {
  public:
   // Reads DIR/tokenizer.json, and from tokenizer_config.json, generation_config.json and
-  // config.json the special tokens and the end-of-sequence ids. Error (bad_input) names the file.
+  // config.json the end-of-sequence ids (special_tokens.hpp). Truncation and padding that the file
+  // may ask for are off: a prompt is never cut. Error (bad_input) names the file.
   static Result<Tokenizer> load(const std::string& model_dir);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -23,6 +24,8 @@ class Tokenizer {
   // `add_special_tokens` applies the post-processor (BOS where the model has one). Invalid UTF-8
   // is bad_input.
   Result<std::vector<int32_t>> encode(const std::string& text, bool add_special_tokens) const;
+  // A negative id is bad_input; an id past the vocabulary gives no text (a model may have more rows
+  // than its tokenizer has tokens). Bytes that are no whole character become U+FFFD.
   Result<std::string> decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
 
   int64_t vocab_size() const;  // highest id + 1, added tokens included

@@ -2,7 +2,8 @@
 
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
+use std::sync::Once;
 
 extern "C" {
     fn malloc(size: usize) -> *mut c_void;
@@ -21,10 +22,7 @@ pub unsafe fn guard<T>(error: *mut *mut c_char, failed: T, body: impl FnOnce() -
     if !error.is_null() {
         *error = std::ptr::null_mut();
     }
-    // After a panic nothing that `body` touched is used again: handles are immutable.
-    let outcome = catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|panic| Err(format!("internal error: {}", panic_text(panic.as_ref()))));
-    match outcome {
+    match caught(body).unwrap_or_else(|panic| Err(format!("internal error: {panic}"))) {
         Ok(value) => value,
         Err(message) => {
             if !error.is_null() {
@@ -35,6 +33,21 @@ pub unsafe fn guard<T>(error: *mut *mut c_char, failed: T, body: impl FnOnce() -
             failed
         }
     }
+}
+
+/// The value of `body`, or what it panicked with.
+pub fn caught<T>(body: impl FnOnce() -> T) -> Outcome<T> {
+    static QUIET: Once = Once::new();
+    // Every panic ends here and becomes a message for the caller, so none is printed as well.
+    QUIET.call_once(|| set_hook(Box::new(|_| {})));
+    // After a panic nothing that `body` touched is used again: handles are immutable.
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panic_text(panic.as_ref()).to_string())
+}
+
+/// The reason alone, without Rust's "(os error 2)".
+pub fn io_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

@@ -6,7 +6,7 @@ use std::fs::File;
 use memmap2::Mmap;
 use safetensors::SafeTensors;
 
-use crate::ffi::Outcome;
+use crate::ffi::{io_reason, Outcome};
 use crate::tensors_explain::explain;
 
 /// Where one tensor lies, in the words of the C interface.
@@ -41,7 +41,7 @@ impl KvsSafetensors {
 }
 
 fn map_file(path: &str) -> Outcome<Mmap> {
-    let cannot = |e: std::io::Error| format!("cannot read {path}: {e}");
+    let cannot = |e: std::io::Error| format!("cannot read {path}: {}", io_reason(&e));
     let file = File::open(path).map_err(cannot)?;
     let about = file.metadata().map_err(cannot)?;
     if !about.is_file() {

@@ -2,10 +2,12 @@
 
 use std::ffi::c_char;
 
+use serde::de::IgnoredAny;
 use tokenizers::Tokenizer;
 
 use crate::ffi::{
-    c_str_in, give_back, guard, handle_in, slice_in, slice_out, text_in, text_out, Outcome,
+    c_str_in, caught, give_back, guard, handle_in, io_reason, slice_in, slice_out, text_in,
+    text_out, Outcome,
 };
 
 pub struct KvsTokenizer {
@@ -16,9 +18,14 @@ pub struct KvsTokenizer {
 
 impl KvsTokenizer {
     pub fn load(path: &str) -> Outcome<Self> {
-        let bytes = std::fs::read(path).map_err(|e| format!("cannot read {path}: {e}"))?;
-        let mut tokenizer = Tokenizer::from_bytes(&bytes)
-            .map_err(|e| format!("{path} is not a tokenizer of Hugging Face: {e}"))?;
+        let bytes =
+            std::fs::read(path).map_err(|e| format!("cannot read {path}: {}", io_reason(&e)))?;
+        let wrong = |reason: String| format!("{path} is not a tokenizer of Hugging Face: {reason}");
+        // The crate panics on some files, so the JSON is checked first and a panic has a name.
+        serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|e| wrong(e.to_string()))?;
+        let mut tokenizer = caught(|| Tokenizer::from_bytes(&bytes))
+            .map_err(wrong)?
+            .map_err(|e| wrong(e.to_string()))?;
         // A file may carry the truncation and padding of its training run; a prompt is never cut.
         tokenizer.with_padding(None);
         tokenizer

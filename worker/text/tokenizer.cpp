@@ -1,0 +1,114 @@
+#include "worker/text/tokenizer.hpp"
+
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "core/text.hpp"
+#include "worker/text/rust_string.hpp"
+#include "worker/text/special_tokens.hpp"
+
+namespace kvsweep::text {
+namespace {
+
+struct TokenizerFree {
+  void operator()(KvsTokenizer* tokenizer) const { kvs_tokenizer_free(tokenizer); }
+};
+using Handle = std::unique_ptr<KvsTokenizer, TokenizerFree>;
+
+// What one call of kvs_tokenizer_encode allocates.
+struct Encoding {
+  uint32_t* ids = nullptr;
+  uint64_t* offsets = nullptr;
+  int64_t count = 0;
+  Encoding() = default;
+  Encoding(const Encoding&) = delete;
+  Encoding& operator=(const Encoding&) = delete;
+  ~Encoding() { kvs_ids_free(ids, offsets, count); }
+};
+
+Result<Handle> load_handle(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    return bad_input(path + " is missing: a model folder needs config.json, tokenizer.json and " +
+                     "*.safetensors");
+  }
+  RustError error;
+  Handle handle(kvs_tokenizer_load(path.c_str(), error.slot()));
+  if (!handle) return bad_input(error.text());
+  return handle;
+}
+
+}  // namespace
+
+struct Tokenizer::State {
+  Handle handle;
+  int64_t vocab_size = 0;
+  std::vector<int32_t> eos_ids;
+  std::string eos_text;
+};
+
+Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Result<Tokenizer> Tokenizer::load(const std::string& model_dir) {
+  auto state = std::make_unique<State>();
+  KVSWEEP_ASSIGN(state->handle, load_handle(model_dir + "/tokenizer.json"));
+  state->vocab_size = kvs_tokenizer_vocab_size(state->handle.get());
+  // encode() hands ids out as int32.
+  if (state->vocab_size < 1 || state->vocab_size > std::numeric_limits<int32_t>::max()) {
+    return bad_input(model_dir + "/tokenizer.json: its ids end at " +
+                     std::to_string(state->vocab_size - 1) + ", which no model can have");
+  }
+  const auto lookup = [&](const std::string& token) {
+    return kvs_tokenizer_token_id(state->handle.get(), token.data(), token.size());
+  };
+  KVSWEEP_ASSIGN(state->eos_ids, read_eos_ids(model_dir, state->vocab_size, lookup));
+  Tokenizer tokenizer(std::move(state));
+  if (!tokenizer.eos_ids().empty()) {
+    KVSWEEP_ASSIGN(tokenizer.state_->eos_text, tokenizer.decode({tokenizer.eos_ids()[0]}, false));
+  }
+  return tokenizer;
+}
+
+Result<std::vector<int32_t>> Tokenizer::encode(const std::string& text,
+                                               bool add_special_tokens) const {
+  if (!valid_utf8(text)) return bad_input("the text to be tokenized is not valid UTF-8");
+  Encoding encoding;
+  RustError error;
+  encoding.count =
+      kvs_tokenizer_encode(state_->handle.get(), text.data(), text.size(), add_special_tokens,
+                           &encoding.ids, &encoding.offsets, error.slot());
+  if (encoding.count < 0) return bad_input(error.text());
+  return std::vector<int32_t>(encoding.ids, encoding.ids + encoding.count);
+}
+
+Result<std::string> Tokenizer::decode(const std::vector<int32_t>& ids,
+                                      bool skip_special_tokens) const {
+  std::vector<uint32_t> wire;
+  wire.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (id < 0) return bad_input("token id " + std::to_string(id) + " is negative");
+    wire.push_back(static_cast<uint32_t>(id));
+  }
+  size_t length = 0;
+  RustError error;
+  RustString text(kvs_tokenizer_decode(state_->handle.get(), wire.data(), wire.size(),
+                                       skip_special_tokens, &length, error.slot()));
+  if (!text) return bad_input(error.text());
+  return take_string(std::move(text), length);
+}
+
+int64_t Tokenizer::vocab_size() const {
+  return state_->vocab_size;
+}
+const std::vector<int32_t>& Tokenizer::eos_ids() const {
+  return state_->eos_ids;
+}
+std::string Tokenizer::eos_text() const {
+  return state_->eos_text;
+}
+
+}  // namespace kvsweep::text
