@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 SUFFIXES = {".h", ".hpp", ".cpp", ".cuh", ".cu", ".inc", ".def"}
+TEMPLATE = ".in"  # "cli/version.hpp" stands for the configured cli/version.hpp.in
 SKIPPED_FOLDERS = {"build", "target", "node_modules"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(<([^>]+)>|"([^"]+)")')
 
@@ -113,7 +114,7 @@ def source_files(root):
         subfolders[:] = sorted(s for s in subfolders
                                if not s.startswith(".") and s not in SKIPPED_FOLDERS)
         for name in sorted(names):
-            if Path(name).suffix in SUFFIXES:
+            if Path(name.removesuffix(TEMPLATE)).suffix in SUFFIXES:
                 yield Path(folder, name).relative_to(root).as_posix()
 
 
@@ -165,6 +166,8 @@ class Checker:
             self.problems.append(f"{where}{layer} may not include <{header}> (group {group})")
 
     def _check_own(self, where, path, layer, header):
+        if header not in self.edges and header + TEMPLATE in self.edges:
+            header += TEMPLATE
         if header not in self.edges:
             self.problems.append(f'{where}"{header}" is no file of the project '
                                  "(paths start at the project's root)")

@@ -39,8 +39,10 @@ class CheckLayers(unittest.TestCase):
     def test_allowed_includes_pass(self):
         status, output = self.check({
             "low/a.hpp": "#include <vector>\n#include <stdint.h>\n",
-            "high/b.cpp": '#include "low/a.hpp"\n// #include "top/none.hpp" in a comment\n'})
-        self.assertEqual((status, output), (0, "2 files, 0 problems\n"))
+            "low/version.hpp.in": "#define VERSION @VERSION@\n",
+            "high/b.cpp": '#include "low/a.hpp"\n#include "low/version.hpp"\n'
+                          '// #include "top/none.hpp" in a comment\n'})
+        self.assertEqual((status, output), (0, "3 files, 0 problems\n"))
 
     def test_forbidden_layer_is_named_with_file_and_line(self):
         status, output = self.check({
