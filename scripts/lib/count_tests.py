@@ -20,6 +20,8 @@ def outcome(case):
     """passed, failed or skipped, of one <testcase>."""
     if case.get("status") == "run":
         return "passed"
+    if case.get("status") == "disabled":
+        return "skipped"
     skipped = case.find("skipped")
     if skipped is not None and skipped.get("message", "").startswith(SKIP_MESSAGES):
         return "skipped"
@@ -28,6 +30,8 @@ def outcome(case):
 
 def skip_reason(case):
     """What GTEST_SKIP() was given: the line after `FILE:LINE: Skipped`."""
+    if case.get("status") == "disabled":
+        return "disabled"
     text = case.findtext("system-out") or ""
     match = re.search(r": Skipped\n(.+)", text)
     return match.group(1).strip() if match else "no reason given"
@@ -40,6 +44,7 @@ def main(paths):
             cases = xml.parse(path).getroot().iter("testcase")
         except (OSError, xml.ParseError) as error:
             broken.append(f"{path}: {error}")
+            counts["failed"] += 1
             continue
         for case in cases:
             result = outcome(case)
@@ -55,7 +60,7 @@ def main(paths):
     for reason, number in sorted(reasons.items()):
         print(f"skipped {number}: {reason}")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if failed or broken or not counts["passed"] else 0
+    return 1 if counts["failed"] or not counts["passed"] else 0
 
 
 if __name__ == "__main__":
