@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "worker/cache/aligned_floats.hpp"
 #include "worker/kernels/cpu_ops.hpp"
 
 namespace kvsweep::cache {
@@ -10,13 +11,13 @@ namespace {
 constexpr int64_t kRowsPerBlock = 256;  // query rows per decoded page: decoding is then noise
 
 struct Workspace {
-  std::vector<float> q;       // [rows][head_dim], scaled
-  std::vector<float> acc;     // [rows][padded_dim]
-  std::vector<float> scores;  // [rows][tokens], then weights
-  std::vector<float> other;   // [group][tokens], scores against exact keys
+  AlignedFloats q;       // [rows][head_dim], scaled
+  AlignedFloats acc;     // [rows][padded_dim]
+  AlignedFloats scores;  // [rows][tokens], then weights
+  AlignedFloats other;   // [group][tokens], scores against exact keys
   std::vector<kernels::RowState> states;
-  std::vector<float> page_tile;   // decoded or plain page, keys then values
-  std::vector<float> exact_tile;  // the same tokens, exact
+  AlignedFloats page_tile;   // decoded or plain page, keys then values
+  AlignedFloats exact_tile;  // the same tokens, exact
   std::vector<uint8_t> rows;
   std::vector<int64_t> key_views;  // per query of the block
   std::vector<int64_t> value_views;
@@ -98,7 +99,8 @@ void QueryBlock::load() {
   const int64_t count = end_ - first_;
   const auto rows = static_cast<size_t>(count * group_);
   work_.q.resize(rows * head_dim_);
-  work_.acc.assign(rows * padded_, 0.0f);
+  work_.acc.resize(rows * padded_);
+  std::fill_n(work_.acc.data(), rows * padded_, 0.0f);
   work_.scores.resize(rows * tokens_);
   work_.other.resize(static_cast<size_t>(group_) * tokens_);
   work_.states.assign(rows, {});
@@ -153,7 +155,7 @@ void QueryBlock::score(int64_t from, int64_t start) {
     for (int64_t p = from; p < end_; ++p) score_mixed(p, start);
     return;
   }
-  const std::vector<float>& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
+  AlignedFloats& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
   ops_.score({work_.q.data() + row_of(from) * head_dim_, static_cast<int>((end_ - from) * group_),
               tile.data(), head_dim_, tokens_, scores_of(from)});
 }
@@ -199,7 +201,7 @@ void QueryBlock::accumulate(int64_t from, int64_t start) {
     accumulate_rows(p, 1, 0, page, work_.page_tile.data());
     accumulate_rows(p, 1, page, seen, work_.exact_tile.data());
   }
-  const std::vector<float>& tile = value_sources.page ? work_.page_tile : work_.exact_tile;
+  AlignedFloats& tile = value_sources.page ? work_.page_tile : work_.exact_tile;
   accumulate_rows(p, end_ - p, 0, tokens_, tile.data());
 }
 

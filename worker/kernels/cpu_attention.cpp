@@ -48,9 +48,12 @@ inline __attribute__((always_inline)) void chains(const Chains& c) {
   }
   for (int i = 0; i < c.count; ++i) {
     Vec t[Blocks];
+#pragma GCC unroll 4
     for (int b = 0; b < Blocks; ++b) t[b] = load(c.tile + i * c.tile_stride + b * kLanes);
+#pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
       const float x = c.x[r * c.x_stride + i];
+#pragma GCC unroll 4
       for (int b = 0; b < Blocks; ++b) acc[r][b] += x * t[b];
     }
   }

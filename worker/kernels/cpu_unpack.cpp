@@ -96,22 +96,19 @@ struct Parameters {
   }
 };
 
-// One channel of the codes of a byte column: out[j] = code * scale + min, j over tokens.
-template <int Bits>
-inline void decode_column(const uint8_t* bytes, int shift, const float* scale, const float* min,
+// One channel of the codes of a byte column: out[j] = code * scale + min, j over tokens. `scale`
+// and `min` are one number for all, or one per element.
+struct Same {
+  float value;
+  float operator[](int) const { return value; }
+};
+
+template <int Bits, typename Parameter>
+inline void decode_column(const uint8_t* bytes, int shift, Parameter scale, Parameter min,
                           int count, float* out) {
   constexpr int kMask = (1 << Bits) - 1;
   for (int j = 0; j < count; ++j) {
     out[j] = static_cast<float>((bytes[j] >> shift) & kMask) * scale[j] + min[j];
-  }
-}
-
-template <int Bits>
-inline void decode_column(const uint8_t* bytes, int shift, float scale, float min, int count,
-                          float* out) {
-  constexpr int kMask = (1 << Bits) - 1;
-  for (int j = 0; j < count; ++j) {
-    out[j] = static_cast<float>((bytes[j] >> shift) & kMask) * scale + min;
   }
 }
 
@@ -135,8 +132,8 @@ void packed_keys_of(const PackedTile& tile, float* keys) {
         params.load(tile.params + 2 * row, 1, channels);
         for (int c = 0; c < channels; ++c) {
           const uint8_t* bytes = strip + (c / kPerByte) * tile.tokens + t;
-          decode_column<Bits>(bytes, (c % kPerByte) * Bits, params.scale[c], params.min[c],
-                              tile.group, out + int64_t{c} * tile.tokens + t);
+          decode_column<Bits>(bytes, (c % kPerByte) * Bits, Same{params.scale[c]},
+                              Same{params.min[c]}, tile.group, out + int64_t{c} * tile.tokens + t);
         }
       }
       continue;
@@ -145,41 +142,113 @@ void packed_keys_of(const PackedTile& tile, float* keys) {
       const int group = (first + c) / tile.group;
       if (group != loaded) params.load(tile.params + 2 * group, groups, tile.tokens);
       loaded = group;
-      decode_column<Bits>(strip + (c / kPerByte) * tile.tokens, (c % kPerByte) * Bits, params.scale,
-                          params.min, tile.tokens, out + int64_t{c} * tile.tokens);
+      decode_column<Bits, const float*>(strip + (c / kPerByte) * tile.tokens, (c % kPerByte) * Bits,
+                                        params.scale, params.min, tile.tokens,
+                                        out + int64_t{c} * tile.tokens);
     }
   }
 }
 
-// Codes of `count` consecutive channels, one per byte.
+constexpr int kRun = 16;  // elements decoded per loop of constant length: rows are short
+
+template <typename Parameter>
+inline void decode_row(const uint8_t* codes, Parameter scale, Parameter min, int count,
+                       float* out) {
+  int j = 0;
+  for (; j + kRun <= count; j += kRun) {
+    for (int i = j; i < j + kRun; ++i) out[i] = static_cast<float>(codes[i]) * scale[i] + min[i];
+  }
+  for (; j < count; ++j) out[j] = static_cast<float>(codes[j]) * scale[j] + min[j];
+}
+
+typedef uint8_t Bytes __attribute__((vector_size(kVectorBytes)));
+
+// Byte-wise codes >> shift, masked; x86 shifts words, not bytes.
+inline Bytes plane(const Bytes& codes, int shift, uint8_t mask) {
+  typedef uint16_t Words __attribute__((vector_size(kVectorBytes)));
+  return (Bytes)((Words)codes >> shift) & mask;
+}
+
+// kVectorBytes stored bytes -> their codes in order, one per byte. Four 2-bit planes a b c d
+// interleave as (a c) with (b d).
+template <int Bits>
+inline void spread_vector(const Bytes& codes, uint8_t* out) {
+  constexpr int kCount = 8 / Bits;
+  Bytes all[kCount];
+  if constexpr (Bits == 4) {
+    interleave(plane(codes, 0, 15), plane(codes, 4, 15), &all[0], &all[1]);
+  } else {
+    Bytes even[2];
+    Bytes odd[2];
+    interleave(plane(codes, 0, 3), plane(codes, 4, 3), &even[0], &even[1]);
+    interleave(plane(codes, 2, 3), plane(codes, 6, 3), &odd[0], &odd[1]);
+    interleave(even[0], odd[0], &all[0], &all[1]);
+    interleave(even[1], odd[1], &all[2], &all[3]);
+  }
+  // Vector by vector: one wider copy would wait for the narrower stores it reads.
+  for (int i = 0; i < kCount; ++i) __builtin_memcpy(out + i * kVectorBytes, &all[i], kVectorBytes);
+}
+
+// `out` has room for whole vectors: count rounded up to kVectorBytes * 8 / Bits.
 template <int Bits>
 inline void spread(const uint8_t* codes, int count, uint8_t* out) {
-  constexpr int kPerByte = 8 / Bits;
-  constexpr int kMask = (1 << Bits) - 1;
-  for (int i = 0; i < count / kPerByte; ++i) {
-    for (int e = 0; e < kPerByte; ++e) {
-      out[i * kPerByte + e] = static_cast<uint8_t>((codes[i] >> (e * Bits)) & kMask);
+  constexpr int kPerVector = kVectorBytes * 8 / Bits;
+  for (int c = 0; c < count; c += kPerVector) {
+    const int left = (count - c) * Bits / 8;
+    Bytes vector = Bytes{};
+    if (left >= kVectorBytes) {
+      __builtin_memcpy(&vector, codes + c * Bits / 8, kVectorBytes);
+    } else {
+      __builtin_memcpy(&vector, codes + c * Bits / 8, static_cast<size_t>(left));
+    }
+    spread_vector<Bits>(vector, out + c);
+  }
+}
+
+constexpr int kColumns = 128;  // channels of a value tile decoded at once
+
+// Codes of channels begin .. begin + count of all tokens, one per byte. 8-bit codes stay where they
+// are.
+template <int Bits>
+struct SpreadCodes {
+  alignas(64) uint8_t bytes[kMaxTileTokens * kColumns];
+  const uint8_t* first = bytes;
+  int64_t stride = kColumns;
+
+  SpreadCodes(const PackedTile& tile, int begin, int count) {
+    const int64_t row_bytes = int64_t{tile.head_dim} * Bits / 8;
+    const uint8_t* codes = tile.codes + begin * Bits / 8;
+    if constexpr (Bits == 8) {
+      first = codes;
+      stride = row_bytes;
+    } else {
+      for (int t = 0; t < tile.tokens; ++t) {
+        spread<Bits>(codes + t * row_bytes, count, bytes + t * kColumns);
+      }
     }
   }
+};
+
+inline int smaller(int a, int b) {
+  return a < b ? a : b;
 }
 
 template <int Bits>
 void packed_values_by_token(const PackedTile& tile, float* values) {
-  const int64_t row_bytes = int64_t{tile.head_dim} * Bits / 8;
   const int groups = (tile.head_dim + tile.group - 1) / tile.group;
   const int stride = padded_dim(tile.head_dim);
   Parameters params;
-  alignas(64) uint8_t codes[kMaxTileTokens];
-  for (int g = 0; g < groups; ++g) {
-    params.load(tile.params + 2 * g, groups, tile.tokens);
-    const int begin = g * tile.group;
-    const int end = begin + tile.group < tile.head_dim ? begin + tile.group : tile.head_dim;
-    for (int t = 0; t < tile.tokens; ++t) {
-      float* out = values + int64_t{t} * stride;
-      for (int c = begin; c < end; c += kMaxTileTokens) {
-        const int count = end - c < kMaxTileTokens ? end - c : kMaxTileTokens;
-        spread<Bits>(tile.codes + t * row_bytes + c * Bits / 8, count, codes);
-        decode_column<8>(codes, 0, params.scale[t], params.min[t], count, out + c);
+  for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
+    const int end = smaller(begin + kColumns, tile.head_dim);
+    const SpreadCodes<Bits> codes(tile, begin, end - begin);
+    int next = 0;  // channel where the next group begins
+    for (int c = begin; c < end; c = next) {
+      const int group = c / tile.group;
+      next = smaller((group + 1) * tile.group, end);
+      params.load(tile.params + 2 * group, groups, tile.tokens);
+      for (int t = 0; t < tile.tokens; ++t) {
+        decode_row(codes.first + t * codes.stride + (c - begin), Same{params.scale[t]},
+                   Same{params.min[t]}, next - c, values + int64_t{t} * stride + c);
       }
     }
   }
@@ -187,20 +256,18 @@ void packed_values_by_token(const PackedTile& tile, float* values) {
 
 template <int Bits>
 void packed_values_by_channel(const PackedTile& tile, float* values) {
-  const int64_t row_bytes = int64_t{tile.head_dim} * Bits / 8;
   const int stride = padded_dim(tile.head_dim);
   Parameters params;
-  alignas(64) uint8_t codes[kMaxTileTokens];
-  for (int c = 0; c < tile.head_dim; c += kMaxTileTokens) {
-    const int left = tile.head_dim - c;
-    const int count = left < kMaxTileTokens ? left : kMaxTileTokens;
+  for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
+    const int count = smaller(kColumns, tile.head_dim - begin);
+    const SpreadCodes<Bits> codes(tile, begin, count);
     for (int t = 0; t < tile.tokens; ++t) {
       if (t % tile.group == 0) {
-        const int64_t row = int64_t{t / tile.group} * tile.head_dim + c;
+        const int64_t row = int64_t{t / tile.group} * tile.head_dim + begin;
         params.load(tile.params + 2 * row, 1, count);
       }
-      spread<Bits>(tile.codes + t * row_bytes + c * Bits / 8, count, codes);
-      decode_column<8>(codes, 0, params.scale, params.min, count, values + int64_t{t} * stride + c);
+      decode_row<const float*>(codes.first + t * codes.stride, params.scale, params.min, count,
+                               values + int64_t{t} * stride + begin);
     }
   }
 }
