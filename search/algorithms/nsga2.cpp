@@ -18,18 +18,15 @@
 // Told (2,4) and (4,2), both of rank 0, they breed {0,1} by crossover; told (3,3) it is the most
 // crowded of three (the others are boundary points) and leaves the population, but stays in the
 // archive. {1,0} comes next, then nullopt: all four are seen.
-#include <unordered_set>
-
 #include "search/algorithms/ask_tell.hpp"
 #include "search/algorithms/evolution/crossover.hpp"
 #include "search/algorithms/evolution/lineage.hpp"
 #include "search/algorithms/evolution/mutation.hpp"
 #include "search/algorithms/evolution/neighbour.hpp"
-#include "search/algorithms/evolution/survival.hpp"
+#include "search/algorithms/evolution/population.hpp"
 #include "search/algorithms/evolution/tournament.hpp"
 #include "search/algorithms/initial.hpp"
 #include "search/algorithms/sampler.hpp"
-#include "search/pareto/archive.hpp"
 
 namespace kvsweep::search {
 namespace {
@@ -44,7 +41,8 @@ class Nsga2 final : public AskTell {
   Nsga2(const Space& space, const AlgorithmOptions& given)
       : AskTell(space, given, "nsga2"),
         initial_(this->space(), options()),
-        sampler_(this->space(), options().allowed, history()) {}
+        sampler_(this->space(), options().allowed, history()),
+        population_(options().population) {}
 
  private:
   std::optional<Candidate> next(Rng& rng) override {
@@ -52,9 +50,10 @@ class Nsga2 final : public AskTell {
       return Candidate{std::move(entry->genome), std::move(entry->origin), {}};
     }
     const bool filling = next_number() < options().population;
-    if (!filling && !members_.empty()) {
+    if (!filling && !population_.members().empty()) {
       if (auto child = breed(rng)) return child;
-      if (auto found = unseen_neighbour(space(), archive_, history(), options().allowed, rng)) {
+      if (auto found =
+              unseen_neighbour(space(), population_.archive(), history(), options().allowed, rng)) {
         return Candidate{std::move(found->genome), "neighbour", {found->parent}};
       }
     }
@@ -63,13 +62,14 @@ class Nsga2 final : public AskTell {
   }
 
   std::optional<Candidate> breed(Rng& rng) {
-    const size_t mother = *tournament(members_, asked_children_, std::nullopt, rng);
-    Candidate child{members_[mother].genome, "mutation", {members_[mother].number}};
-    const auto father = tournament(members_, asked_children_, mother, rng);
+    const std::vector<Member>& members = population_.members();
+    const size_t mother = *tournament(members, asked_children_, std::nullopt, rng);
+    Candidate child{members[mother].genome, "mutation", {members[mother].number}};
+    const auto father = tournament(members, asked_children_, mother, rng);
     if (father && rng.chance(kCrossover)) {
-      child.genome = uniform_crossover(child.genome, members_[*father].genome, kSwap, rng);
+      child.genome = uniform_crossover(child.genome, members[*father].genome, kSwap, rng);
       child.origin = "crossover";
-      child.parents.push_back(members_[*father].number);
+      child.parents.push_back(members[*father].number);
     }
     const Genome bred = child.genome;
     child.genome = mutated(space(), bred, kStep, rng);
@@ -86,46 +86,14 @@ class Nsga2 final : public AskTell {
   }
 
   void learn(const Told& told, const std::vector<int64_t>& parents) override {
-    // Survival counts the children of told proposals only, so that the population is a function of
-    // the tells alone, whatever is pending (see "Replay" in algorithm.hpp).
-    for (int64_t parent : parents) told_children_.add(parent);
-    if (told.outcome == Outcome::failed) return;
-    const bool feasible = told.outcome == Outcome::feasible;
-    if (feasible) archive_.insert(told.objectives, {told.number, told.genome});
-    members_.push_back({told.number, told.genome, feasible, told.objectives, told.violation});
-    readmit_one();
-    members_ = survivors(std::move(members_), options().population, told_children_);
-  }
-
-  // Offers the next vector of the archive, by bytes and cyclically, that no member has.
-  void readmit_one() {
-    std::unordered_set<double> present;
-    for (const Member& member : members_) {
-      if (!member.feasible) continue;
-      const auto found = archive_.vectors().find(member.objectives.bytes);
-      if (found != archive_.vectors().end() && found->second.objectives == member.objectives) {
-        present.insert(found->first);
-      }
-    }
-    const auto& vectors = archive_.vectors();
-    if (present.size() == vectors.size()) return;
-    auto at = vectors.upper_bound(readmitted_bytes_);
-    for (size_t i = 0; i < vectors.size(); ++i, ++at) {
-      if (at == vectors.end()) at = vectors.begin();
-      if (!present.contains(at->first)) break;
-    }
-    readmitted_bytes_ = at->first;
-    const ArchivedGenome& lost = at->second.genomes.front();
-    members_.push_back({lost.number, lost.genome, true, at->second.objectives, 0});
+    population_.tell(told, parents);
   }
 
   InitialQueue initial_;
   UnseenSampler sampler_;
-  Archive archive_;
-  std::vector<Member> members_;
-  ChildCount asked_children_;  // by proposals made: spreads breeding over parents at once
-  ChildCount told_children_;   // by proposals told
-  double readmitted_bytes_ = -1;
+  Population population_;
+  ChildCount
+      asked_children_;  // of all proposals made, so that breeding spreads over parents at once
 };
 
 }  // namespace

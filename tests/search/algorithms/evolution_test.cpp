@@ -8,6 +8,7 @@
 #include "search/algorithms/evolution/crossover.hpp"
 #include "search/algorithms/evolution/mutation.hpp"
 #include "search/algorithms/evolution/neighbour.hpp"
+#include "search/algorithms/evolution/population.hpp"
 #include "search/algorithms/evolution/survival.hpp"
 #include "search/algorithms/evolution/tournament.hpp"
 #include "tests/search/support/problems.hpp"
@@ -182,6 +183,49 @@ TEST(Survival, TiesFallOnTheOneWithMoreChildren) {
   ChildCount children;
   children.add(1);
   EXPECT_EQ(numbers(survivors(line, 3, children)), (std::vector<int64_t>{0, 2, 3}));
+}
+
+Told told(int64_t number, double bytes, double loss) {
+  return {number, {static_cast<int>(number)}, Outcome::feasible, {bytes, loss}, 0};
+}
+
+// Three places. Of (0,10) (5,5) (9,0.5) (10,0) the third is the most crowded, 5/10 + 5/10 = 1
+// against 9/10 + 9.5/10, and leaves. Then (0,1) dominates (0,10) and (5,5): the front is (0,1)
+// (9,0.5) (10,0), and its middle can come from nowhere but the archive.
+TEST(Population, ReadmitsAFrontGenomeLostByTruncation) {
+  Population population(3);
+  for (const Told& t : {told(0, 0, 10), told(1, 10, 0), told(2, 5, 5), told(3, 9, 0.5)}) {
+    population.tell(t, {});
+  }
+  EXPECT_EQ(numbers(population.members()), (std::vector<int64_t>{0, 1, 2}));  // 3 is crowded out
+  population.tell(told(4, 0, 1), {});
+  std::vector<int64_t> members = numbers(population.members());
+  std::sort(members.begin(), members.end());
+  EXPECT_EQ(members, (std::vector<int64_t>{1, 3, 4}));
+  for (const Member& m : population.members()) EXPECT_EQ(m.rank, 0);
+}
+
+TEST(Population, FailedResultsOnlyCountForTheirParents) {
+  Population population(3);
+  Told failure = told(4, -1, -1);
+  failure.outcome = Outcome::failed;
+  population.tell(failure, {1});
+  EXPECT_TRUE(population.members().empty());
+  EXPECT_TRUE(population.archive().empty());
+  // An even line of four: of the two inner ones, 1 has the child.
+  for (int i = 0; i < 4; ++i) population.tell(told(i, i, 3 - i), {});
+  EXPECT_EQ(numbers(population.members()), (std::vector<int64_t>{0, 2, 3}));
+}
+
+TEST(Population, InfeasibleResultsStayOutOfTheArchive) {
+  Population population(3);
+  Told beyond = told(0, 0, 0);
+  beyond.outcome = Outcome::infeasible;
+  beyond.violation = 0.5;
+  population.tell(beyond, {});
+  population.tell(told(1, 5, 5), {});
+  EXPECT_EQ(population.archive().front(), (std::vector<Objectives>{{5, 5}}));
+  EXPECT_EQ(numbers(population.members()), (std::vector<int64_t>{1, 0}));
 }
 
 TEST(Neighbour, FindsTheLastUnseenOneAndThenNone) {

@@ -92,6 +92,8 @@ TEST(Nsga2, SurvivesWhenEverythingFails) {
                              {.budget = 1000, .workers = 4});
   EXPECT_TRUE(log.exhausted);
   EXPECT_EQ(log.proposals.size(), 125u);
+  EXPECT_EQ(origins(log.proposals),
+            (std::map<std::string, int>{{"uniform", 5}, {"random", 120}}));  // nobody bred
 }
 
 // Only genomes of sum >= 20 of 24 are feasible, the violation is how much is missing: the search
