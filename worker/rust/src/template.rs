@@ -1,8 +1,8 @@
 //! Chat templates as Hugging Face renders them: Jinja with trim_blocks and lstrip_blocks, Python's
 //! methods and printing, and the extra names raise_exception, strftime_now, tojson.
 //!
-//! Known differences from Jinja: `~` joins lists and large floats in Rust's form, and of the
-//! methods of Python's types only those of `minijinja_contrib::pycompat` exist.
+//! Known differences from Jinja: `~` joins lists and large floats in the form of Rust, tuples print
+//! as lists, and of the methods of Python's types only those of `minijinja_contrib::pycompat` exist.
 
 use std::io::{self, Write};
 
