@@ -15,7 +15,10 @@ if(_programs)
   foreach(_program IN LISTS _programs)
     target_link_options(${_program} PRIVATE "LINKER:--disable-new-dtags")
   endforeach()
-  set_target_properties(${_programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  # In the build tree, too, the programs lie side by side: kvsweep starts kvsweep-worker from there.
+  set_target_properties(${_programs} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../lib"
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS ${_programs} RUNTIME_DEPENDENCY_SET kvsweep_libraries RUNTIME DESTINATION bin)
   install(RUNTIME_DEPENDENCY_SET kvsweep_libraries
     PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|util|pthread|resolv|gcc_s|stdc\\+\\+)\\.so"
