@@ -39,6 +39,14 @@ if(NOT _cxx11)
           "be linked with this system's libraries. Run scripts/setup to get the pinned wheel.")
 endif()
 
+# The wheel's include folder also holds other projects' headers, fmt 12 among them, which would win
+# over the system's fmt 9 that we link. Only what ATen needs is made visible.
+set(_include ${CMAKE_BINARY_DIR}/libtorch-include)
+file(MAKE_DIRECTORY ${_include})
+foreach(_folder IN ITEMS ATen c10 torch)
+  file(CREATE_LINK ${_torch}/include/${_folder} ${_include}/${_folder} SYMBOLIC)
+endforeach()
+
 add_library(kvsweep_c10 SHARED IMPORTED GLOBAL)
 set_target_properties(kvsweep_c10 PROPERTIES
   IMPORTED_LOCATION ${_torch}/lib/libc10.so
@@ -50,7 +58,7 @@ set_target_properties(kvsweep_torch PROPERTIES
   IMPORTED_LOCATION ${_torch}/lib/libtorch_cpu.so
   IMPORTED_SONAME libtorch_cpu.so
   # Imported targets are SYSTEM includes: our warnings do not apply to ATen.
-  INTERFACE_INCLUDE_DIRECTORIES ${_torch}/include
+  INTERFACE_INCLUDE_DIRECTORIES ${_include}
   INTERFACE_COMPILE_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1
   INTERFACE_LINK_LIBRARIES kvsweep_c10
   # libtorch_cpu finds libcudart and libcupti by its own run path; the linker need not.
