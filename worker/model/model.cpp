@@ -1,0 +1,73 @@
+#include "worker/model/model.hpp"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <new>
+
+#include "core/text.hpp"
+#include "worker/model/family.hpp"
+#include "worker/model/parallel.hpp"
+
+namespace kvsweep::model {
+namespace {
+
+using Loader = Result<std::unique_ptr<Model>> (*)(const FamilyContext&);
+
+struct Family {
+  std::string architecture;
+  Loader load;
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> table = {
+#define KVSWEEP_FAMILY(id, architecture) {architecture, load_##id},
+#include "core/catalog/families.def"
+#undef KVSWEEP_FAMILY
+  };
+  return table;
+}
+
+Result<Loader> find_family(const ConfigFields& config) {
+  KVSWEEP_ASSIGN(const std::vector<std::string> named, config.texts("architectures"));
+  for (const std::string& name : named) {
+    for (const Family& family : families()) {
+      if (family.architecture == name) return family.load;
+    }
+  }
+  return config.error("architectures", fmt::format("is [{}]; supported is {}", join(named, ", "),
+                                                   join(architectures(), ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string> architectures() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.push_back(family.architecture);
+  return names;
+}
+
+Result<std::unique_ptr<Model>> load_model(const std::string& model_dir,
+                                          const LoadOptions& options) {
+  const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
+  if (std::error_code code; !std::filesystem::exists(path, code)) {
+    return bad_input(
+        fmt::format("{} is missing; {} must be a model folder as Hugging Face "
+                    "publishes them",
+                    path, model_dir));
+  }
+  KVSWEEP_ASSIGN(ConfigFields config, ConfigFields::read(path));
+  KVSWEEP_ASSIGN(const Loader load, find_family(config));
+  set_threads(options.threads);
+  try {
+    return load({model_dir, std::move(config), options});
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::oom, "memory ran out while loading " + model_dir};
+  } catch (const c10::Error& error) {
+    return Error{ErrorCode::oom, fmt::format("loading {} failed in libtorch: {}", model_dir,
+                                             error.what_without_backtrace())};
+  }
+}
+
+}  // namespace kvsweep::model

@@ -1,0 +1,78 @@
+// Model: a transformer from a Hugging Face folder, computing in fp32 on the CPU. It knows nothing
+// of caches: attention is the caller's (AttentionSink), so that every sequence of a batch can have
+// its own packed KV cache.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/geometry.hpp"
+#include "core/result.hpp"
+
+namespace kvsweep::model {
+
+// One forward pass over the rows (tokens) of any number of sequences, one after the other.
+struct Batch {
+  std::vector<int32_t> tokens;      // [rows], ids below vocab_size()
+  std::vector<int32_t> positions;   // [rows], in the row's own sequence, from 0
+  std::vector<int32_t> logit_rows;  // rows whose logits are wanted, ascending
+};
+
+// What one layer asks of attention. Pointers are valid during the call.
+struct AttentionCall {
+  int layer = 0;
+  int64_t rows = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  float scale = 1.0f;              // multiplies q·k
+  const float* queries = nullptr;  // [rows, heads, head_dim], after RoPE
+  const float* keys = nullptr;     // [rows, kv_heads, head_dim], after RoPE
+  const float* values = nullptr;   // [rows, kv_heads, head_dim]
+  float* out = nullptr;            // [rows, heads, head_dim], all of it must be written
+};
+
+class AttentionSink {
+ public:
+  virtual ~AttentionSink() = default;
+  // An error ends the forward pass and is its result.
+  virtual Status attend(const AttentionCall& call) = 0;
+};
+
+// Receives logits in blocks, so that [rows, vocab] never exists at once.
+class LogitSink {
+ public:
+  virtual ~LogitSink() = default;
+  // logits [count, vocab] of batch.logit_rows[first .. first + count); valid during the call.
+  virtual Status logits(int64_t first, int64_t count, const float* logits) = 0;
+};
+
+// Not thread-safe: a forward pass uses buffers of the model. It runs on `LoadOptions::threads`
+// threads, whose number never changes a result.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const ModelGeometry& geometry() const = 0;
+  virtual int64_t vocab_size() const = 0;
+
+  // Whether a row's results were found, at load and for the shapes of this model, not to depend on
+  // how many rows are computed together or where the row stands among them.
+  virtual bool batch_invariant() const = 0;
+
+  virtual Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) = 0;
+};
+
+struct LoadOptions {
+  int threads = 1;
+};
+
+// Reads DIR/config.json and the weights. bad_input names file, field or tensor, what was found and
+// what is expected; oom when the weights in fp32 exceed the memory that is free.
+Result<std::unique_ptr<Model>> load_model(const std::string& model_dir, const LoadOptions& options);
+
+// Architectures that load_model knows, as config.json spells them.
+std::vector<std::string> architectures();
+
+}  // namespace kvsweep::model
