@@ -1,0 +1,237 @@
+// Workload over a real database file, with the test as its workers.
+#include "coordinator/workload.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/hash.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace kvsweep::coordinator {
+namespace {
+
+const ModelGeometry kGeometry{.family = "llama", .max_context = 4096, .layers = {2, {2, 64}}};
+const TaskProtocol kProtocol{
+    .name = "word_problems", .version = "1.0", .split = "search", .shots = 2, .max_new_tokens = 96};
+
+class WorkloadTest : public ::testing::Test {
+ protected:
+  WorkloadTest() {
+    EXPECT_TRUE(store_.put_model(model_.model_hash, model_.model_dir, kGeometry).ok());
+  }
+
+  static store::Store open(const std::string& path) {
+    auto store =
+        store::Store::open(path, {.mode = store::OpenMode::read_write, .allow_network_fs = true});
+    EXPECT_TRUE(store.ok());
+    return std::move(store).value();
+  }
+
+  Workload workload(int per_unit = 4) {
+    return Workload(model_, store_, clock_, {.examples_per_unit = per_unit});
+  }
+
+  // A task of ten examples, described by worker w1.
+  void describe(Workload& workload) {
+    workload.describe(kProtocol);
+    const auto grant = workload.take("w1", live_);
+    ASSERT_TRUE(grant);
+    ASSERT_EQ(grant->unit.kind, wire::UnitKind::describe);
+    wire::UnitResult result{.unit_id = grant->unit_id, .numerics_class = "c"};
+    result.description = wire::Description{.examples = 10};
+    for (int i = 0; i < 10; ++i) {
+      result.description->example_hashes.push_back(sha256_hex("example" + std::to_string(i)));
+    }
+    accept(workload, result);
+    ASSERT_NE(workload.task(kProtocol), nullptr);
+  }
+
+  EvaluationRequest request(Workload& workload, const char* pair, int64_t examples = 10) {
+    return {.map = uniform_map(*make_scheme({}), 2, *pair_from(pair)),
+            .task = workload.task(kProtocol),
+            .mode = RunMode::generate,
+            .examples = examples};
+  }
+
+  Judgement accept(Workload& workload, const wire::UnitResult& result) {
+    const auto verdict = workload.accept(result, "w1", live_);
+    EXPECT_TRUE(verdict.ok());
+    return verdict.ok() ? verdict->judgement : Judgement::refused;
+  }
+
+  static wire::UnitResult run(const wire::Unit& unit) {
+    wire::UnitResult result{.unit_id = unit.unit_id,
+                            .model_hash = unit.model_hash,
+                            .protocol_hash = protocol_hash(unit.protocol, unit.mode),
+                            .base = unit.base,
+                            .numerics_class = "c",
+                            .wall_ms = 100};
+    for (const PrecisionMap& map : unit.maps) {
+      wire::MapMeasurements measured{.map_id = map_id(map)};
+      for (int64_t example : unit.examples) {
+        measured.measurements.push_back(
+            {.example = example,
+             .example_hash = sha256_hex("example" + std::to_string(example)),
+             .answer = "x",
+             .exact_match = example % 2});
+      }
+      result.maps.push_back(std::move(measured));
+    }
+    return result;
+  }
+
+  test::TempDir dir_;
+  store::Store store_ = open(dir_.file("trials.db"));
+  ManualClock clock_{1000};
+  WorkerIds live_ = {"w1", "w2"};
+  ModelContext model_{.model_dir = "/m", .model_hash = std::string(64, 'a'), .numerics_class = "c"};
+};
+
+TEST_F(WorkloadTest, SlicesAreNearlyEqualAndCoverEverything) {
+  Workload work = workload(4);
+  describe(work);
+  ASSERT_TRUE(work.begin(request(work, "K4V4")).ok());
+  std::vector<std::vector<int64_t>> slices;
+  while (const auto grant = work.take("w1", live_)) slices.push_back(grant->unit.examples);
+  // 10 examples at most 4 at a time: 3 + 3 + 4.
+  EXPECT_EQ(slices, (std::vector<std::vector<int64_t>>{{0, 1, 2}, {3, 4, 5}, {6, 7, 8, 9}}));
+}
+
+TEST_F(WorkloadTest, CompletesWithTheLastSliceAndFindsItAgain) {
+  Workload work = workload(5);
+  describe(work);
+  const int id = *work.begin(request(work, "K4V4"));
+  const auto first = work.take("w1", live_);
+  const auto second = work.take("w2", live_);
+  EXPECT_EQ(accept(work, run(second->unit)), Judgement::recorded);
+  EXPECT_TRUE(work.take_ended().empty());
+  EXPECT_EQ(accept(work, run(first->unit)), Judgement::recorded);
+  EXPECT_EQ(work.take_ended(), std::vector<int>{id});
+  EXPECT_EQ(work.evaluation(id).fate(), Evaluation::Fate::complete);
+  EXPECT_EQ(work.evaluation(id).measurements().size(), 10u);
+  EXPECT_EQ(work.evaluation(id).measurements()[7].exact_match, 1.0);
+
+  const int again = *work.begin(request(work, "K4V4"));
+  EXPECT_EQ(work.take_ended(), std::vector<int>{again});
+  EXPECT_EQ(work.evaluation(again).reused(), 10);
+  EXPECT_FALSE(work.take("w1", live_));
+  // Fewer examples are there too; another map is not.
+  const int fewer = *work.begin(request(work, "K4V4", 3));
+  EXPECT_EQ(work.evaluation(fewer).fate(), Evaluation::Fate::complete);
+  const int other = *work.begin(request(work, "K8V8"));
+  EXPECT_EQ(work.evaluation(other).fate(), Evaluation::Fate::running);
+}
+
+TEST_F(WorkloadTest, ALateResultCompletesAndItsUnitIsNotLentAgain) {
+  Workload work = workload(5);
+  describe(work);
+  const int id = *work.begin(request(work, "K4V4"));
+  const auto grant = work.take("w1", live_);
+  const wire::UnitResult late = run(grant->unit);
+  ASSERT_TRUE(work.failed(grant->unit_id, {ErrorCode::worker_lost, "silent"}, "w1", live_).ok());
+  EXPECT_EQ(work.waiting(), 2u);
+  EXPECT_EQ(accept(work, late), Judgement::recorded);
+  EXPECT_EQ(work.waiting(), 1u);
+  EXPECT_EQ(accept(work, late), Judgement::recorded);  // again: nothing new
+  const auto other = work.take("w2", live_);
+  EXPECT_EQ(other->unit.examples, (std::vector<int64_t>{5, 6, 7, 8, 9}));
+  accept(work, run(other->unit));
+  EXPECT_EQ(work.take_ended(), std::vector<int>{id});
+}
+
+// Another process (same database) sends what an earlier one had asked for, before it was told of
+// the task: it is held, then recorded although nobody here lent that unit.
+TEST_F(WorkloadTest, ResultOfAnEarlierProcessIsHeldUntilItCanBeChecked) {
+  wire::UnitResult orphan;
+  {
+    Workload earlier = workload(3);
+    describe(earlier);
+    ASSERT_TRUE(earlier.begin(request(earlier, "K4V4")).ok());
+    orphan = run(earlier.take("w1", live_)->unit);
+  }
+  Workload work = workload(5);
+  work.describe(kProtocol);
+  EXPECT_EQ(accept(work, orphan), Judgement::held);
+  describe(work);
+  EXPECT_EQ(accept(work, orphan), Judgement::recorded);
+  const int id = *work.begin(request(work, "K4V4"));
+  EXPECT_EQ(work.evaluation(id).reused(), 3);
+}
+
+TEST_F(WorkloadTest, TheSameWorkHasTheSameUnitIdInEveryProcess) {
+  std::vector<std::string> ids;
+  for (int process = 0; process < 2; ++process) {
+    Workload work = workload(5);
+    describe(work);
+    ASSERT_TRUE(work.begin(request(work, "K4V4")).ok());
+    ids.push_back(work.take("w1", live_)->unit_id);
+  }
+  EXPECT_EQ(ids[0], ids[1]);
+}
+
+TEST_F(WorkloadTest, LastAttemptFailsTheEvaluationAndDropsItsUnits) {
+  Workload work = workload(5);
+  describe(work);
+  const int id = *work.begin(request(work, "K4V4"));
+  const auto grant = work.take("w1", live_);
+  ASSERT_TRUE(
+      work.failed(grant->unit_id, {ErrorCode::numerics, "NaN in layer 3"}, "w1", live_).ok());
+  EXPECT_EQ(work.take_ended(), std::vector<int>{id});
+  EXPECT_EQ(work.evaluation(id).fate(), Evaluation::Fate::failed);
+  EXPECT_EQ(work.evaluation(id).failure().message, "NaN in layer 3");
+  EXPECT_FALSE(work.take("w1", live_));
+}
+
+TEST_F(WorkloadTest, TwoEvaluationsOfOneScopeShareUnitsAndFate) {
+  Workload work = workload(10);
+  describe(work);
+  const int first = *work.begin(request(work, "K4V4"));
+  const int second = *work.begin(request(work, "K4V4"));
+  EXPECT_EQ(work.waiting(), 1u);
+  const auto grant = work.take("w1", live_);
+  accept(work, run(grant->unit));
+  EXPECT_EQ(work.take_ended(), (std::vector<int>{first, second}));
+
+  const int third = *work.begin(request(work, "K8V8"));
+  const int fourth = *work.begin(request(work, "K8V8"));
+  const auto bad = work.take("w1", live_);
+  ASSERT_TRUE(work.failed(bad->unit_id, {ErrorCode::numerics, "NaN"}, "w1", live_).ok());
+  EXPECT_EQ(work.take_ended(), (std::vector<int>{third, fourth}));
+}
+
+TEST_F(WorkloadTest, WhatIsNotOursIsRefusedAndChargedToItsUnit) {
+  Workload work = workload(10);
+  describe(work);
+  const int id = *work.begin(request(work, "K4V4"));
+  const auto grant = work.take("w1", live_);
+  const wire::UnitResult good = run(grant->unit);
+
+  wire::UnitResult bad = good;
+  bad.unit_id = "m-of-nobody";
+  bad.numerics_class = "another";
+  EXPECT_EQ(accept(work, bad), Judgement::refused);
+  bad = good;
+  bad.unit_id = "m-of-nobody";
+  bad.model_hash = std::string(64, 'b');
+  EXPECT_EQ(accept(work, bad), Judgement::refused);
+  bad = good;
+  bad.unit_id = "m-of-nobody";
+  bad.maps[0].map_id = std::string(64, 'c');
+  EXPECT_EQ(accept(work, bad), Judgement::refused);
+  bad = good;
+  bad.unit_id = "m-of-nobody";
+  bad.protocol_hash = std::string(64, 'd');
+  EXPECT_EQ(accept(work, bad), Judgement::refused);
+  EXPECT_EQ(work.evaluation(id).missing().size(), 10u);
+
+  bad = good;
+  bad.maps[0].measurements.pop_back();  // one example short: kept, and the unit done again
+  EXPECT_EQ(accept(work, bad), Judgement::recorded);
+  EXPECT_EQ(work.evaluation(id).missing(), std::vector<int64_t>{9});
+  const auto again = work.take("w2", live_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->attempt, 2);
+  EXPECT_EQ(again->unit.examples, std::vector<int64_t>{9});
+}
+
+}  // namespace
+}  // namespace kvsweep::coordinator

@@ -1,0 +1,95 @@
+// kvsweep-worker: connects to a coordinator and evaluates what it is given.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "worker/engine/engine.hpp"
+#include "worker/engine/environment.hpp"
+#include "worker/kernels/cuda_probe.hpp"
+#include "worker/service/engine_runner.hpp"
+#include "worker/service/identity.hpp"
+#include "worker/service/service.hpp"
+#include "worker/service/stop_signal.hpp"
+#include "worker/service/worker_options.hpp"
+
+namespace {
+
+using kvsweep::service::WorkerOptions;
+
+// Must happen before any thread exists: libraries read these once.
+void prepare_process(int threads) {
+  kvsweep::engine::prepare_environment();
+  setenv("TOKENIZERS_PARALLELISM", "false", 0);
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+}
+
+int print_probe(int threads) {
+  const kvsweep::Json probe = {{"version", KVSWEEP_VERSION},
+                               {"numerics_class", kvsweep::engine::Engine::numerics_class()},
+                               {"device", "cpu"},
+                               {"device_name", kvsweep::service::processor_name()},
+                               {"threads", threads},
+                               {"cuda", kvsweep::kernels::cuda_status()}};
+  std::printf("%s\n", probe.dump(2).c_str());
+  return kvsweep::service::kExitDone;
+}
+
+int serve(const WorkerOptions& options, int threads) {
+  kvsweep::log::info("worker", kvsweep::kernels::cuda_status());
+  kvsweep::service::EngineRunner runner({.threads = threads,
+                                         .cache_budget_bytes = options.cache_budget_bytes,
+                                         .data_dir = options.data_dir});
+  const kvsweep::service::ServiceOptions service{
+      .endpoint = options.endpoint,
+      .hello = kvsweep::service::make_hello(options, KVSWEEP_VERSION, threads,
+                                            kvsweep::engine::Engine::numerics_class()),
+      .idle_timeout_ms = options.idle_timeout_s * 1000,
+      .once = options.once};
+  return kvsweep::service::serve(service, runner);
+}
+
+int run(const WorkerOptions& options) {
+  const int threads = options.threads > 0 ? options.threads : kvsweep::service::available_cores();
+  prepare_process(threads);
+  switch (options.action) {
+    case WorkerOptions::Action::version:
+      std::printf("kvsweep-worker %s\n", KVSWEEP_VERSION);
+      return kvsweep::service::kExitDone;
+    case WorkerOptions::Action::help:
+      std::printf("%s", kvsweep::service::worker_usage().c_str());
+      return kvsweep::service::kExitDone;
+    case WorkerOptions::Action::probe:
+      return print_probe(threads);
+    case WorkerOptions::Action::serve:
+      break;
+  }
+  kvsweep::log::init(*kvsweep::log::level_from(options.log_level));
+  if (options.parent > 0) {
+    const kvsweep::Status tied = kvsweep::service::exit_with_parent(options.parent);
+    if (!tied.ok()) {
+      kvsweep::log::error("worker", tied.error().message);
+      return kvsweep::service::kExitFailed;
+    }
+  }
+  return serve(options, threads);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = kvsweep::service::parse_worker_options({argv + 1, argv + argc});
+  if (!options.ok()) {
+    std::fprintf(stderr, "kvsweep-worker: %s\n", options.error().message.c_str());
+    return kvsweep::service::kExitUsage;
+  }
+  try {
+    return run(*options);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "kvsweep-worker: %s\n", e.what());
+    return kvsweep::service::kExitFailed;
+  }
+}

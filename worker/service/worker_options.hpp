@@ -1,0 +1,31 @@
+// The command line of kvsweep-worker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace kvsweep::service {
+
+struct WorkerOptions {
+  enum class Action { serve, version, probe, help };
+  Action action = Action::serve;
+  std::string endpoint;            // --connect
+  int threads = 0;                 // --threads; 0 = every core of this process
+  std::string data_dir;            // --data-dir, else the variable KVSWEEP_DATA_DIR
+  int64_t cache_budget_bytes = 0;  // --cache-budget; 0 = the engine's default
+  std::string worker_id;           // --worker-id, else HOST-PID
+  int parent = 0;                  // --exit-with-parent PID; 0 = no
+  int64_t idle_timeout_s = 0;      // --idle-timeout
+  bool once = false;               // --once
+  std::string log_level = "info";  // --log-level
+};
+
+// bad_input names the option, what it got, and the nearest known one.
+Result<WorkerOptions> parse_worker_options(const std::vector<std::string>& arguments);
+
+std::string worker_usage();
+
+}  // namespace kvsweep::service
