@@ -37,6 +37,6 @@ function(kvsweep_test)
   # Listing the cases starts the program; with torch and a sanitizer on a busy machine that takes
   # longer than the default of 5 s.
   gtest_discover_tests(${T_NAME}_test TEST_PREFIX ${T_NAME}. DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 120
+                       DISCOVERY_TIMEOUT 120 NO_PRETTY_VALUES
                        PROPERTIES LABELS "${T_NAME};${T_LABELS}" TIMEOUT 300)
 endfunction()

@@ -40,8 +40,9 @@ if(NOT _cxx11)
 endif()
 
 # The wheel's include folder also holds other projects' headers, fmt 12 among them, which would win
-# over the system's fmt 9 that we link. Only what ATen needs is made visible.
-set(_include ${CMAKE_BINARY_DIR}/libtorch-include)
+# over the system's fmt 9 that we link. Only what ATen needs is made visible, in one place for all
+# build folders, so that they share the compiler cache.
+set(_include ${KVSWEEP_DEPS_DIR}/libtorch-include)
 file(MAKE_DIRECTORY ${_include})
 foreach(_folder IN ITEMS ATen c10 torch)
   file(CREATE_LINK ${_torch}/include/${_folder} ${_include}/${_folder} SYMBOLIC)

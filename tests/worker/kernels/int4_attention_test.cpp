@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,11 +34,19 @@ struct Case {
   int64_t tokens;
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& info) {
-  const Case& c = info.param;
+std::string describe(const Case& c) {
   return "kv" + std::to_string(c.kv_heads) + "_q" + std::to_string(c.query_group) + "_d" +
          std::to_string(c.head_dim) + "_g" + std::to_string(c.param_group) + "_p" +
          std::to_string(c.page_tokens) + "_t" + std::to_string(c.tokens);
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  return describe(info.param);
+}
+
+// GoogleTest would print the bytes, padding included.
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << describe(c);
 }
 
 // fp16 bit patterns whose value is known without a conversion: 2^-e for e in 1 .. 14 has exponent
