@@ -43,8 +43,8 @@ void expect_greedy(const std::string& dir, const Json& cases) {
   }
   engine::RunOptions options;
   options.base = BaseType::fp32;
-  const auto outputs = engine.run(
-      test::make_map("baseline", engine.geometry().num_layers()), requests, options);
+  const auto outputs =
+      engine.run(test::make_map("baseline", engine.geometry().num_layers()), requests, options);
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   for (size_t i = 0; i < requests.size(); ++i) {
     EXPECT_EQ((*outputs)[i].tokens, cases[i].at("greedy").get<std::vector<int32_t>>())

@@ -77,8 +77,8 @@ PrecisionMap make_map(const std::string& kind, int layers) {
   Result<Scheme> scheme = make_scheme(options);
   if (!scheme.ok()) throw std::runtime_error(scheme.error().message);
   if (kind == "baseline") return baseline_map(*scheme, layers);
-  const Pair pair = kind == "kivi-exact" ? Pair{Codec::int2, Codec::int2}
-                                         : Pair{Codec::int4, Codec::int2};
+  const Pair pair =
+      kind == "kivi-exact" ? Pair{Codec::int2, Codec::int2} : Pair{Codec::int4, Codec::int2};
   return uniform_map(*scheme, layers, pair);
 }
 
