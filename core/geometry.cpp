@@ -20,26 +20,12 @@ constexpr int64_t kMaxHeadDim = 1024;
 constexpr int64_t kMaxHidden = 1 << 20;
 constexpr int64_t kMaxContext = int64_t{1} << 30;
 
-struct Family {
-  std::string_view id;
-  std::string_view architecture;
-};
-
-const std::vector<Family>& families() {
-  static const std::vector<Family> kTable = {
-#define KVSWEEP_FAMILY(id, architecture) {#id, architecture},
-#include "core/catalog/families.def"
-#undef KVSWEEP_FAMILY
-  };
-  return kTable;
-}
-
 Result<std::string> family_of(const std::vector<std::string>& architectures,
                               const std::string& path) {
   std::vector<std::string> supported;
-  for (const Family& family : families()) {
+  for (const FamilyInfo& family : families()) {
     for (const std::string& architecture : architectures) {
-      if (family.architecture == architecture) return std::string(family.id);
+      if (family.architecture == architecture) return std::string(family.name);
     }
     supported.emplace_back(family.architecture);
   }
@@ -150,6 +136,15 @@ Result<Json> generation_end_of(const fs::path& dir) {
 }
 
 }  // namespace
+
+const std::vector<FamilyInfo>& families() {
+  static const std::vector<FamilyInfo> kTable = {
+#define KVSWEEP_FAMILY(id, architecture) {#id, architecture},
+#include "core/catalog/families.def"
+#undef KVSWEEP_FAMILY
+  };
+  return kTable;
+}
 
 int64_t ModelGeometry::elements_per_token() const {
   int64_t elements = 0;

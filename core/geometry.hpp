@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.hpp"
@@ -25,6 +26,12 @@ struct ModelGeometry {
   int64_t elements_per_token() const;  // keys and values of all layers
   friend bool operator==(const ModelGeometry&, const ModelGeometry&) = default;
 };
+
+struct FamilyInfo {
+  std::string_view name;          // "llama"
+  std::string_view architecture;  // entry of "architectures" in config.json
+};
+const std::vector<FamilyInfo>& families();  // core/catalog/families.def
 
 Json to_json(const ModelGeometry& geometry);
 Result<ModelGeometry> geometry_from_json(const Json& json);

@@ -34,6 +34,7 @@ std::shared_ptr<spdlog::logger> make_logger(Level level, spdlog::sink_ptr sink) 
 
 std::mutex mutex;
 std::shared_ptr<spdlog::logger> current;  // guarded by `mutex`
+std::function<void()> hook;               // guarded by `mutex`
 
 std::shared_ptr<spdlog::logger> logger() {
   const std::lock_guard lock(mutex);
@@ -63,8 +64,19 @@ void init(Level level, const std::string& file) {
   if (!problem.empty()) warn("log", "writing to standard error instead: " + problem);
 }
 
+void before_write(std::function<void()> next) {
+  const std::lock_guard lock(mutex);
+  hook = std::move(next);
+}
+
 void write(Level level, std::string_view part, const std::string& message) {
-  logger()->log(native(level), "{}: {}", part, message);
+  const std::shared_ptr<spdlog::logger> target = logger();
+  if (!target->should_log(native(level))) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (hook) hook();
+  }
+  target->log(native(level), "{}: {}", part, message);
 }
 
 std::optional<Level> level_from(std::string_view name) {

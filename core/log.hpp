@@ -1,6 +1,7 @@
 // One log line format for all programs: UTC time, level, part, message, on standard error.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ std::optional<Level> level_from(std::string_view name);
 // once, at start; before that, `info` and above go to standard error. All functions here are
 // thread-safe.
 void init(Level level, const std::string& file = "");
+// `hook` runs before each line, on the thread that writes it: a live progress line is cleared
+// there. Empty = none.
+void before_write(std::function<void()> hook);
+
 void write(Level level, std::string_view part, const std::string& message);
 
 inline void debug(std::string_view part, const std::string& m) {

@@ -169,5 +169,25 @@ TEST(File, FailedWriteLeavesTheOldFileAndNoOther) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2);
 }
 
+TEST(File, LinksAndDevicesStayWhatTheyAre) {
+  const test::TempDir dir;
+  const std::string target = dir.write("real", "old");
+  std::filesystem::create_symlink("real", dir.path() / "link");
+  ASSERT_TRUE(write_file_atomic(dir.file("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.path() / "link"));
+  EXPECT_EQ(*read_file(target), "new");
+
+  ASSERT_TRUE(write_file_atomic("/dev/null", "x").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  // A full device is an error, and stays a device.
+  if (std::filesystem::exists("/dev/full")) {
+    const Status full = write_file_atomic("/dev/full", "x");
+    ASSERT_FALSE(full.ok());
+    EXPECT_EQ(full.error().code, ErrorCode::io);
+    EXPECT_THAT(full.error().message, HasSubstr("No space left"));
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  }
+}
+
 }  // namespace
 }  // namespace kvsweep
