@@ -109,4 +109,7 @@ struct MetricValue {
 Result<MetricValue> metric_value(Metric metric, const std::vector<Measurement>& map,
                                  const std::vector<Measurement>& baseline);
 
+// Of the ZeroMQ library that this program runs with: "4.3.4".
+std::string zmq_version();
+
 }  // namespace kvsweep::coordinator

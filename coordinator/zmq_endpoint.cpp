@@ -9,6 +9,7 @@
 #include <zmq.hpp>
 
 #include "coordinator/bind_address.hpp"
+#include "coordinator/coordinator.hpp"
 #include "core/log.hpp"
 
 namespace kvsweep::coordinator {
@@ -191,6 +192,14 @@ SendOutcome ZmqEndpoint::send(const std::string& peer, const wire::Message& mess
   }
   ++s.counters.unreachable;
   return SendOutcome::unreachable;
+}
+
+std::string zmq_version() {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  ::zmq_version(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
 }  // namespace kvsweep::coordinator

@@ -29,12 +29,16 @@ Status Store::transaction(const std::function<Status()>& body) {
   return state_->connection().transaction(body);
 }
 
+std::string sqlite_version() {
+  return sqlite3_libversion();
+}
+
 Result<DatabaseInfo> Store::info() const {
   return state_->read([&]() -> Result<DatabaseInfo> {
     Connection& connection = state_->connection();
     DatabaseInfo info;
     info.path = connection.path();
-    info.sqlite_version = sqlite3_libversion();
+    info.sqlite_version = sqlite_version();
     Query version = connection.query("PRAGMA user_version");
     if (version.step()) info.schema_version = static_cast<int>(version.integer(0));
     std::error_code error;

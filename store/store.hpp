@@ -111,6 +111,9 @@ struct DatabaseInfo {
   std::map<std::string, int64_t> rows;  // table -> count
 };
 
+// Of the SQLite library that this program runs with: "3.40.1".
+std::string sqlite_version();
+
 class Store {
  public:
   // Errors: not_found (read_only and absent; no such folder), bad_input (not a kvsweep database,
