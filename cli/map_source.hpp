@@ -1,0 +1,36 @@
+// A precision map as a user names one: `baseline`, `uniform:K4V2` or a file.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options.hpp"
+#include "core/geometry.hpp"
+#include "core/precision_map.hpp"
+#include "core/result.hpp"
+
+namespace kvsweep::cli {
+
+// Scheme options of maps whose source does not say them.
+struct SchemeFlags {
+  std::optional<std::string> name;
+  std::optional<int> group;
+  std::optional<int> residual;
+  std::optional<Prefill> prefill;
+
+  void declare(Options& options);
+  bool any() const { return name || group || residual || prefill; }
+  SchemeOptions options() const;  // per-token where no name was given
+};
+
+struct NamedMap {
+  PrecisionMap map;
+  std::optional<BaseType> base;  // what a file says of the unquantized cache
+  std::string model_hash;        // of the model it was made for; "" = unknown
+};
+
+// Error (bad_input, not_found) names the source; a map that does not fit `geometry` is one.
+Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
+                          const ModelGeometry& geometry);
+
+}  // namespace kvsweep::cli

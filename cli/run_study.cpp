@@ -1,0 +1,99 @@
+#include "cli/run_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/front_report.hpp"
+#include "cli/progress.hpp"
+#include "cli/signals.hpp"
+#include "search/algorithms/algorithm.hpp"
+
+namespace kvsweep::cli {
+namespace {
+
+bool any_failed(const coordinator::RunReport& report) {
+  return std::any_of(report.studies.begin(), report.studies.end(),
+                     [](const auto& study) { return study.status == store::StudyStatus::failed; });
+}
+
+int exit_code(const coordinator::RunReport& report) {
+  if (report.interrupted) return kInterrupted;
+  return any_failed(report) ? kFailed : kOk;
+}
+
+Status print_report(const coordinator::RunReport& report, const store::Store& store, bool json,
+                    const Context& context) {
+  Json studies = Json::array();
+  for (size_t i = 0; i < report.studies.size(); ++i) {
+    KVSWEEP_ASSIGN(const FrontReport front, load_front(store, report.studies[i]));
+    if (json) {
+      studies.push_back(front_json(front));
+    } else {
+      context.out.print((i > 0 ? "\n" : "") + front_text(front, context.out));
+    }
+  }
+  if (json) {
+    const Json document = {{"interrupted", report.interrupted},
+                           {"endpoint", report.endpoint},
+                           {"studies", std::move(studies)}};
+    context.out.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SweepSpec> read_checked_spec(const std::string& path) {
+  SpecOptions options;
+  for (const search::AlgorithmInfo& algorithm : search::algorithms()) {
+    options.algorithms.emplace_back(algorithm.name);
+  }
+  return read_spec(path, options);
+}
+
+Result<int> StudyRun::operator()(Context& context) const {
+  KVSWEEP_ASSIGN(const SweepSpec sweep, read_checked_spec(spec));
+  coordinator::CoordinatorOptions options = run.make_without_workers();
+  if (local_workers) {
+    std::vector<std::string> models;
+    for (const StudySpec& study : sweep.studies) {
+      KVSWEEP_TRY(read_geometry(study.model));  // a missing model is known before anything starts
+      models.push_back(study.model);
+    }
+    KVSWEEP_ASSIGN(options, run.make(models, database.path));
+  }
+  KVSWEEP_TRY(log.apply());
+  KVSWEEP_ASSIGN(store::Store store, database.open(store::OpenMode::read_write));
+  catch_signals();
+
+  ProgressPrinter printer(context.err, context.clock, json);
+  const auto on_bound = [&](const std::string& endpoint) {
+    if (json) return;
+    if (local_workers) {
+      printer.line(fmt::format("{} local workers of {} threads; logs in {}", options.local.count,
+                               options.local.threads, options.local.log_dir));
+    } else {
+      printer.line("listening on " + endpoint + "; start workers with `kvsweep worker --connect " +
+                   endpoint + "`");
+    }
+  };
+  const auto on_progress = [&](const coordinator::StudyProgress& p) { printer.show(p); };
+  const Result<coordinator::RunReport> report = coordinator::run_sweep(
+      sweep, store, options, context.clock, context.stop, on_progress, on_bound);
+  printer.end();
+  if (!report.ok()) return report.error();
+  KVSWEEP_TRY(print_report(*report, store, json, context));
+  if (report->interrupted) {
+    printer.line(
+        "kvsweep: interrupted; what was measured is recorded, and the same command goes "
+        "on from there");
+  }
+  for (const store::StudyRow& study : report->studies) {
+    if (study.status != store::StudyStatus::failed) continue;
+    printer.line("kvsweep: study " + full_name(study) + " failed: " + study.status_reason);
+  }
+  return exit_code(*report);
+}
+
+}  // namespace kvsweep::cli

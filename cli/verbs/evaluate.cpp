@@ -1,0 +1,193 @@
+// `kvsweep evaluate`: one map on one task, against the baseline, without a search.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/common_options.hpp"
+#include "cli/map_source.hpp"
+#include "cli/progress.hpp"
+#include "cli/signals.hpp"
+#include "cli/table.hpp"
+#include "cli/trial_view.hpp"
+#include "core/catalog/page_layout.hpp"
+#include "core/text.hpp"
+
+namespace kvsweep::cli {
+namespace {
+
+struct Cost {
+  int64_t bytes = 0;
+  double effective_bits = 0;
+};
+
+class Evaluate final : public Verb {
+ public:
+  void declare(Options& options) override {
+    options.note(
+        "Runs the examples of a task under one precision map and under the unquantized "
+        "cache, and compares them. Measurements that the database has are not run again.");
+    options.text("--model", "DIR", model_, "Hugging Face model folder");
+    options.text("--map", "MAP", map_, "a kvmap or KVTuner file, uniform:K4V2, or baseline");
+    options.text("--task", "NAME", task_.name, "task; see `kvsweep list tasks`");
+    options.text("--metric", "NAMES", metrics_,
+                 "exact_match, answer_agreement, token_agreement, kl; several with commas");
+    declare_task(options);
+    scheme_.declare(options);
+    options.value("--baseline-kv", "TYPE",
+                  "fp32, fp16 or bf16 (default: of the map's file, or fp16)",
+                  [this](const std::string& text) -> Status {
+                    KVSWEEP_ASSIGN(base_, base_type_from(text));
+                    return {};
+                  });
+    options.integer("--context", "TOKENS", context_, 1, int64_t{1} << 30,
+                    "where cache bytes are counted (default 4096)");
+    database_.declare(options);
+    run_.declare_local(options);
+    log_.declare(options);
+    options.flag("--json", json_, "print one JSON document; progress as JSON lines");
+    options.example("evaluate --model models/smollm2 --map uniform:K4V2 --task word_problems");
+    options.example(
+        "evaluate --model models/smollm2 --map best.kvmap.json --task gsm8k "
+        "--metric exact_match,token_agreement --examples 100");
+  }
+
+  Result<int> run(Context& context) override {
+    KVSWEEP_TRY(check_required());
+    KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));
+    KVSWEEP_ASSIGN(const NamedMap named, load_map(map_, scheme_, geometry));
+    KVSWEEP_ASSIGN(const coordinator::EvaluateRequest request, make_request(named));
+    KVSWEEP_ASSIGN(const coordinator::CoordinatorOptions options,
+                   run_.make({model_}, database_.path));
+    KVSWEEP_TRY(log_.apply());
+    KVSWEEP_ASSIGN(store::Store store, database_.open(store::OpenMode::read_write));
+    KVSWEEP_TRY(store.put_map(named.map));
+    catch_signals();
+    ProgressPrinter printer(context.err, context.clock, json_);
+    const Result<coordinator::EvaluateReport> report =
+        coordinator::evaluate(request, store, options, context.clock, context.stop,
+                              [&](const coordinator::StudyProgress& p) { printer.show(p); });
+    printer.end();
+    if (!report.ok()) return report.error();
+    if (!named.model_hash.empty() && named.model_hash != report->model_hash) {
+      printer.line("kvsweep: note: " + map_ + " was made for another model (its hash differs)");
+    }
+    const CacheLayout layout = cache_layout(named.map, geometry, request.base);
+    const Cost cost{layout.bytes(context_, 1), effective_bits(layout, geometry, context_)};
+    KVSWEEP_TRY(print(*report, request, cost, context));
+    if (report->interrupted) printer.line("kvsweep: interrupted; what was measured is recorded");
+    return report->interrupted ? kInterrupted : kOk;
+  }
+
+ private:
+  void declare_task(Options& options) {
+    options.text("--split", "NAME", task_.split, "part of the data set (default: of the task)");
+    optional_integer(options, "--shots", "N", task_.shots, "examples shown first");
+    optional_integer(options, "--examples", "N", task_.examples, "the first so many; 0 = all");
+    optional_integer(options, "--seed", "N", task_.seed, "of a generated task");
+    optional_integer(options, "--max-new-tokens", "N", task_.max_new_tokens, "longest answer");
+  }
+
+  static void optional_integer(Options& options, const std::string& name,
+                               const std::string& metavar, std::optional<int64_t>& place,
+                               const std::string& help) {
+    options.value(name, metavar, help, [name, &place](const std::string& text) -> Status {
+      int64_t number = 0;
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data(), end, number);
+      if (error != std::errc() || stop != end || number < 0) {
+        return bad_input(name + " is \"" + text + "\"; it must be a whole number, 0 or more");
+      }
+      place = number;
+      return {};
+    });
+  }
+
+  Status check_required() const {
+    if (model_.empty()) return bad_input("--model is missing; give a Hugging Face model folder");
+    if (map_.empty()) {
+      return bad_input("--map is missing; give a file, uniform:K4V2 or baseline");
+    }
+    if (task_.name.empty()) return bad_input("--task is missing; see `kvsweep list tasks`");
+    return {};
+  }
+
+  Result<coordinator::EvaluateRequest> make_request(const NamedMap& named) const {
+    coordinator::EvaluateRequest request;
+    request.model_dir = model_;
+    request.map = named.map;
+    request.base = base_.value_or(named.base.value_or(BaseType::fp16));
+    for (const std::string& metric : split(metrics_, ',')) {
+      TaskOptions options = task_;
+      options.metric = metric;
+      KVSWEEP_ASSIGN(TaskSpec task, make_task(options));
+      request.tasks.push_back(std::move(task));
+    }
+    return request;
+  }
+
+  Status print(const coordinator::EvaluateReport& report,
+               const coordinator::EvaluateRequest& request, const Cost& cost,
+               const Context& context) const {
+    Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">n", ">reused"});
+    Json rows = Json::array();
+    for (const coordinator::EvaluateRow& row : report.rows) {
+      if (row.map.empty()) continue;  // interrupted before it was measured
+      KVSWEEP_ASSIGN(const coordinator::MetricValue value,
+                     coordinator::metric_value(row.task.metric, row.map, row.baseline));
+      const std::string metric(to_string(row.task.metric));
+      table.row({row.task.protocol.name, row.task.protocol.split, metric, number_text(value.value),
+                 number_text(value.baseline), number_text(value.loss),
+                 std::to_string(value.examples), std::to_string(row.reused)});
+      rows.push_back({{"task", to_json(row.task.protocol)},
+                      {"metric", metric},
+                      {"value", value.value},
+                      {"baseline", value.baseline},
+                      {"loss", value.loss},
+                      {"examples", value.examples},
+                      {"reused", row.reused}});
+    }
+    if (json_) {
+      const Json document = {{"model", model_},
+                             {"model_hash", report.model_hash},
+                             {"numerics_class", report.numerics_class},
+                             {"map_id", map_id(request.map)},
+                             {"map", summary(request.map)},
+                             {"scheme", request.map.scheme.name},
+                             {"baseline_kv", to_string(request.base)},
+                             {"context", context_},
+                             {"bytes", cost.bytes},
+                             {"effective_bits", cost.effective_bits},
+                             {"interrupted", report.interrupted},
+                             {"results", std::move(rows)}};
+      context.out.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+      return {};
+    }
+    context.out.print(fmt::format(
+        "map       {} ({})\nmap id    {}\ncache     {} at {} tokens, {:.2f} effective bits\n"
+        "numerics  {}\n\n{}",
+        summary(request.map), request.map.scheme.name, map_id(request.map),
+        human_bytes(static_cast<double>(cost.bytes)), context_, cost.effective_bits,
+        report.numerics_class, table.text(context.out)));
+    return {};
+  }
+
+  std::string model_;
+  std::string map_;
+  std::string metrics_ = "exact_match";
+  TaskOptions task_;
+  SchemeFlags scheme_;
+  std::optional<BaseType> base_;
+  int64_t context_ = 4096;
+  DatabaseOptions database_;
+  RunOptions run_;
+  LogOptions log_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_evaluate_verb() {
+  return std::make_unique<Evaluate>();
+}
+
+}  // namespace kvsweep::cli
