@@ -17,6 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr int kBusyTimeoutMs = 20000;
 
+Error not_a_database(const std::string& path) {
+  return bad_input(path + " is not an SQLite database; give the path of a kvsweep database");
+}
+
 Result<std::string> resolve(const std::string& path) {
   if (path.empty()) return bad_input("the database path is empty; give one with --db");
   std::error_code error;
@@ -29,6 +33,8 @@ Result<std::string> resolve(const std::string& path) {
     return not_found("the folder " + absolute.parent_path().string() +
                      " does not exist; create it or choose another database with --db");
   }
+  // SQLite takes a file of one byte for an empty one and would write over it.
+  if (fs::file_size(absolute, error) == 1 && !error) return not_a_database(path);
   return absolute.string();
 }
 

@@ -1,0 +1,102 @@
+// Migrations: in order, each whole or not at all, after a copy of the file.
+#include "store/migrate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "store/database_file.hpp"
+#include "tests/store/samples.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace kvsweep::store {
+namespace {
+
+using test::must;
+using ::testing::HasSubstr;
+
+class MigrateTest : public ::testing::Test {
+ protected:
+  MigrateTest() {
+    Store store = test::open_writer(path_);
+    test::make_study(store);
+  }
+  int64_t ask(Connection& connection, const std::string& sql) {
+    return connection.database().execAndGet(sql).getInt64();
+  }
+  // The real steps and one more of the test's own.
+  std::vector<Migration> with(std::string_view sql) {
+    std::vector<Migration> steps = migrations();
+    steps.push_back({steps.back().version + 1, "test", sql});
+    return steps;
+  }
+
+  test::TempDir dir_;
+  std::string path_ = dir_.file("a.db");
+  std::string backup_ = path_ + ".bak-v" + std::to_string(kSchemaVersion);
+};
+
+TEST(Migrations, AreNumberedFromOneToTheSchemaVersion) {
+  int version = 0;
+  for (const Migration& step : migrations()) EXPECT_EQ(step.version, ++version) << step.name;
+  EXPECT_EQ(version, kSchemaVersion);
+}
+
+TEST_F(MigrateTest, CopiesThenMigrates) {
+  DatabaseFile file = must(open_database(path_, {OpenMode::read_write}));
+  Connection& connection = *file.connection;
+  const FileIdentity identity = must(identify(connection));
+  EXPECT_EQ(identity.kind, FileKind::ours);
+  EXPECT_EQ(identity.version, kSchemaVersion);
+  must(migrate(connection, identity,
+               with("ALTER TABLE studies ADD COLUMN note TEXT;"
+                    "UPDATE studies SET note = name;")));
+  EXPECT_EQ(ask(connection, "PRAGMA user_version"), kSchemaVersion + 1);
+  EXPECT_EQ(ask(connection, "SELECT count(*) FROM studies WHERE note = 'alpha'"), 1);
+  EXPECT_EQ(ask(connection, "PRAGMA foreign_keys"), 1);
+  // The copy is a whole database of the older version, which this program reads.
+  EXPECT_EQ(must(test::open_reader(backup_).studies()).at(0).name, "alpha");
+  EXPECT_FALSE(std::filesystem::exists(backup_ + ".part"));
+}
+
+TEST_F(MigrateTest, AFailingStepChangesNothing) {
+  DatabaseFile file = must(open_database(path_, {OpenMode::read_write}));
+  Connection& connection = *file.connection;
+  const FileIdentity identity = must(identify(connection));
+  EXPECT_FALSE(migrate(connection, identity,
+                       with("ALTER TABLE studies ADD COLUMN note TEXT; SELECT no_such_function();"))
+                   .ok());
+  // Leaves studies without their model.
+  const Status orphans = migrate(connection, identity, with("DELETE FROM models;"));
+  ASSERT_FALSE(orphans.ok());
+  EXPECT_THAT(orphans.error().message, HasSubstr("studies"));
+  EXPECT_EQ(ask(connection, "PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(ask(connection, "SELECT count(*) FROM models"), 1);
+  EXPECT_EQ(ask(connection,
+                "SELECT count(*) FROM pragma_table_info('studies') "
+                "WHERE name = 'note'"),
+            0);
+  EXPECT_EQ(ask(connection, "PRAGMA foreign_keys"), 1);
+}
+
+TEST_F(MigrateTest, NothingToDoMakesNoCopy) {
+  { test::open_writer(path_); }
+  EXPECT_FALSE(std::filesystem::exists(backup_));
+}
+
+TEST_F(MigrateTest, FileIsMarkedAsOurs) {
+  DatabaseFile file = must(open_database(path_, {OpenMode::read_write}));
+  EXPECT_EQ(ask(*file.connection, "PRAGMA application_id"), kApplicationId);
+  EXPECT_EQ(ask(*file.connection, "PRAGMA synchronous"), 2) << "FULL";
+  EXPECT_EQ(file.connection->database().execAndGet("PRAGMA journal_mode").getString(), "wal");
+  EXPECT_EQ(ask(*file.connection, "PRAGMA mmap_size"), 0);
+  EXPECT_EQ(ask(*file.connection,
+                "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                "name NOT LIKE 'sqlite_%' AND sql NOT LIKE '%STRICT%'"),
+            0)
+      << "a table is not STRICT";
+}
+
+}  // namespace
+}  // namespace kvsweep::store
