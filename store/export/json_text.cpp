@@ -8,7 +8,7 @@ namespace kvsweep::store {
 
 namespace {
 
-constexpr size_t kLineLength = 100;
+constexpr size_t kLineLength = 140;
 
 std::string compact(const OrderedJson& value) {
   if (value.is_object() || value.is_array()) {

@@ -13,7 +13,7 @@ namespace kvsweep::store {
 
 using OrderedJson = nlohmann::ordered_json;  // keeps the order in which keys were added
 
-// Two spaces of indent, but what fits in a line of 100 characters stays in one: a layer per line.
+// Two spaces of indent, but what fits in a line of 140 characters stays in one: a layer per line.
 // Ends with a newline.
 std::string pretty_json(const OrderedJson& value);
 
