@@ -20,14 +20,13 @@ inline float float_of(uint32_t bits) {
 // Normal numbers get their exponent rebiased; subnormals are built as 2^-14 + m * 2^-24 - 2^-14,
 // which is exact.
 inline float widen_half(uint16_t half) {
-  const uint32_t magnitude = half & 0x7fffu;
-  const uint32_t shifted = magnitude << 13;
-  const uint32_t normal = shifted + 0x38000000u;
-  const uint32_t special = shifted | 0x7f800000u;
-  const uint32_t tiny = bits_of(float_of(shifted + 0x38800000u) - 0x1p-14f);
-  uint32_t bits = magnitude < 0x0400u ? tiny : normal;
-  bits = magnitude >= 0x7c00u ? special : bits;
-  return float_of(bits | (static_cast<uint32_t>(half & 0x8000u) << 16));
+  const int32_t pattern = half;  // signed: SSE2 compares no unsigned lanes
+  const int32_t magnitude = pattern & 0x7fff;
+  const int32_t shifted = magnitude << 13;
+  const float tiny = float_of(static_cast<uint32_t>(shifted) + 0x38800000u) - 0x1p-14f;
+  int32_t bits = magnitude < 0x0400 ? static_cast<int32_t>(bits_of(tiny)) : shifted + 0x38000000;
+  bits = magnitude >= 0x7c00 ? shifted | 0x7f800000 : bits;
+  return float_of(static_cast<uint32_t>(bits) | (static_cast<uint32_t>(half & 0x8000u) << 16));
 }
 
 inline uint16_t narrow_half(float value) {
