@@ -175,7 +175,7 @@ void sharing(Story& story, Rng& rng) {
   story.say("They share all of them equally among " + text(children) + " children.");
   const int share = story.step(total, '/', children, {"Each child gets", food});
   if (rng.chance(0.4)) {
-    const int eaten = number(rng, 2, share - 1);
+    const int eaten = number(rng, 2, share - 2);
     story.say("Every child eats " + text(eaten) + " at once.");
     story.step(share, '-', eaten, {"Each child still has", food});
     story.say("How many " + food + " does each child still have?");
@@ -218,7 +218,7 @@ void garden(Story& story, Rng& rng) {
   const int planted = story.step(rows, '*', in_row, {Words(who.name) + " plants", plants});
   const int lost = number(rng, 2, planted / 2);
   story.say(text(lost) + " of them do not grow.");
-  const int grown = story.step(planted, '-', lost, {"Of these grow", plants});
+  const int grown = story.step(planted, '-', lost, {"That leaves", plants});
   if (rng.chance(0.5)) {
     const int water = number(rng, 2, 6);
     story.say("Each of the others needs " + text(water) + " cups of water.");
