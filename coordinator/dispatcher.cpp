@@ -218,11 +218,27 @@ void Dispatcher::start_drain() {
   draining_ = true;
   log::info("coordinator",
             fmt::format("draining: waiting for {} running units", leases_.live().size()));
-  dismiss();
+  tell_to_leave();
 }
 
-void Dispatcher::dismiss() {
+void Dispatcher::tell_to_leave() {
   for (const auto& [id, worker] : workers_.all()) endpoint_.send(worker.peer, wire::Drain{});
+}
+
+void Dispatcher::dismiss(int64_t patience_ms) {
+  tell_to_leave();
+  const int64_t until = clock_.steady_ms() + patience_ms;
+  while (!workers_.all().empty() && clock_.steady_ms() < until) {
+    endpoint_.wait(kTurnMs);
+    for (const Incoming& incoming : endpoint_.receive(kBatch)) {
+      const Worker* worker = workers_.by_peer(incoming.peer);
+      if (std::holds_alternative<wire::Bye>(incoming.message) && worker != nullptr) {
+        workers_.leave(std::string(worker->hello.worker_id));
+      } else if (std::holds_alternative<wire::Hello>(incoming.message)) {
+        endpoint_.send(incoming.peer, wire::Drain{});
+      }
+    }
+  }
 }
 
 void Dispatcher::show(const ProgressSink& sink) {

@@ -49,8 +49,9 @@ class Dispatcher {
   // connected, so that the next driver finds them.
   Result<RunEnd> run(Driver& driver, const Watch& watch);
 
-  // Tells every worker to finish and leave.
-  void dismiss();
+  // Tells every worker to finish and leave, and waits at most `patience_ms` until all have said
+  // Bye: what is sent just before a socket closes need not arrive. Not during a run.
+  void dismiss(int64_t patience_ms);
 
  private:
   struct Outgoing {
@@ -86,6 +87,7 @@ class Dispatcher {
   bool lend_waiting();
   void flush();
   void start_drain();
+  void tell_to_leave();
   void show(const ProgressSink& sink);
   Status event(const std::string& kind, Json detail);
   void post(const std::string& peer, wire::Message message);

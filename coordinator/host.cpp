@@ -7,7 +7,8 @@ namespace kvsweep::coordinator {
 
 namespace {
 
-constexpr int64_t kPatienceMs = 5000;  // for a worker that finishes its unit and leaves
+constexpr int64_t kByeMs = 2000;       // for workers to say Bye
+constexpr int64_t kPatienceMs = 5000;  // for the processes of local ones to end
 
 }  // namespace
 
@@ -48,7 +49,7 @@ Result<RunEnd> Host::run(Driver& driver, const std::atomic<int>& stop,
 }
 
 void Host::finish(bool at_once) {
-  dispatcher_.dismiss();
+  dispatcher_.dismiss(at_once ? 0 : kByeMs);
   local_.stop(at_once ? 0 : kPatienceMs);
 }
 

@@ -59,6 +59,7 @@ class UnitBoard {
   void remove_if(const std::function<bool(const BoardUnit&)>& condition);
 
   const BoardUnit* find(const std::string& unit_id) const;
+  const std::map<std::string, BoardUnit>& all() const { return units_; }  // waiting or taken
   size_t waiting() const { return queue_.size(); }
   size_t size() const { return units_.size(); }
 

@@ -83,7 +83,7 @@ Result<int> Workload::begin(EvaluationRequest request) {
   if (it->second.fate() == Evaluation::Fate::complete) {
     ended_.push_back(id);
   } else {
-    for (BoardUnit& unit : slices(id, it->second)) board_.add(std::move(unit));
+    cover(id);
   }
   return id;
 }
@@ -104,9 +104,27 @@ int64_t Workload::unit_size() const {
   return static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(kUnitExamplesMax)));
 }
 
-// Slices of nearly equal length: 20 examples at 8 per unit are 7 + 7 + 6, not 8 + 8 + 4.
-std::vector<BoardUnit> Workload::slices(int id, const Evaluation& evaluation) const {
-  const std::vector<int64_t> missing = evaluation.missing();
+bool Workload::same_scope(int a, int b) const {
+  const store::MeasurementScope& left = evaluations_.at(a).scope();
+  const store::MeasurementScope& right = evaluations_.at(b).scope();
+  return left.map_id == right.map_id && left.protocol_hash == right.protocol_hash;
+}
+
+// Queues units for what is missing and on nobody's list yet: another evaluation of the same scope
+// may have some of the examples in its units, whose results count for both.
+void Workload::cover(int id) {
+  std::vector<int64_t> missing = evaluations_.at(id).missing();
+  for (const auto& [unit_id, unit] : board_.all()) {
+    if (unit.kind != wire::UnitKind::measure || !same_scope(unit.evaluation, id)) continue;
+    std::erase_if(missing, [&](int64_t example) {
+      return std::find(unit.examples.begin(), unit.examples.end(), example) != unit.examples.end();
+    });
+  }
+  for (BoardUnit& unit : slices(id, std::move(missing))) board_.add(std::move(unit));
+}
+
+// Slices of nearly equal length: 20 examples at 8 per unit are 6 + 7 + 7, not 8 + 8 + 4.
+std::vector<BoardUnit> Workload::slices(int id, std::vector<int64_t> missing) const {
   const auto total = static_cast<int64_t>(missing.size());
   const int64_t count = (total + unit_size() - 1) / unit_size();
   std::vector<BoardUnit> units;
@@ -115,7 +133,7 @@ std::vector<BoardUnit> Workload::slices(int id, const Evaluation& evaluation) co
     const int64_t end = total * (i + 1) / count;
     BoardUnit unit{.evaluation = id};
     unit.examples.assign(missing.begin() + begin, missing.begin() + end);
-    unit.unit_id = measure_unit_id(evaluation.scope(), unit.examples);
+    unit.unit_id = measure_unit_id(evaluations_.at(id).scope(), unit.examples);
     units.push_back(std::move(unit));
   }
   return units;
@@ -163,22 +181,28 @@ void Workload::drop_units_of(int id) {
   board_.remove_if([&](const BoardUnit& unit) {
     return unit.kind == wire::UnitKind::measure && unit.evaluation == id;
   });
+  // Others may have counted on them.
+  for (const auto& [other, evaluation] : evaluations_) {
+    const bool running = evaluation.fate() == Evaluation::Fate::running;
+    if (other != id && running && same_scope(other, id)) cover(other);
+  }
 }
 
 // Every running evaluation that waits for these examples in the same scope fails with the unit:
 // two evaluations of one scope share a unit.
 void Workload::fail_evaluations(const BoardUnit& unit, const Error& error) {
-  const store::MeasurementScope scope = evaluations_.at(unit.evaluation).scope();
-  const auto waits = [&](const Evaluation& e) {
-    return e.fate() == Evaluation::Fate::running && e.scope().map_id == scope.map_id &&
-           e.scope().protocol_hash == scope.protocol_hash &&
-           std::any_of(unit.examples.begin(), unit.examples.end(), [&](int64_t example) {
-             return example < e.request().examples && !e.has(example);
-           });
-  };
+  std::vector<int> failing;
   for (auto& [id, evaluation] : evaluations_) {
-    if (!waits(evaluation)) continue;
+    const bool waits =
+        std::any_of(unit.examples.begin(), unit.examples.end(), [&](int64_t example) {
+          return example < evaluation.request().examples && !evaluation.has(example);
+        });
+    const bool running = evaluation.fate() == Evaluation::Fate::running;
+    if (!running || !waits || !same_scope(id, unit.evaluation)) continue;
     evaluation.fail(error);
+    failing.push_back(id);
+  }
+  for (const int id : failing) {
     ended_.push_back(id);
     drop_units_of(id);
   }

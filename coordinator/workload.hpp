@@ -98,7 +98,9 @@ class Workload {
   };
 
   std::optional<TaskMatch> match_task(const std::string& protocol_hash) const;
-  std::vector<BoardUnit> slices(int id, const Evaluation& evaluation) const;
+  void cover(int id);
+  std::vector<BoardUnit> slices(int id, std::vector<int64_t> missing) const;
+  bool same_scope(int a, int b) const;
   int64_t unit_size() const;
   wire::Unit build(const BoardUnit& unit) const;
   wire::Unit build_measure(const BoardUnit& unit) const;

@@ -198,6 +198,34 @@ TEST_F(WorkloadTest, TwoEvaluationsOfOneScopeShareUnitsAndFate) {
   EXPECT_EQ(work.take_ended(), (std::vector<int>{third, fourth}));
 }
 
+// Two tasks that differ only in how many examples they take share what is being measured.
+TEST_F(WorkloadTest, OverlappingEvaluationsRunNoExampleTwice) {
+  Workload work = workload(4);
+  describe(work);
+  const int few = *work.begin(request(work, "K4V4", 6));
+  const int many = *work.begin(request(work, "K4V4", 10));
+  std::vector<int64_t> lent;
+  std::vector<Grant> grants;
+  while (const auto grant = work.take("w1", live_)) {
+    lent.insert(lent.end(), grant->unit.examples.begin(), grant->unit.examples.end());
+    grants.push_back(*grant);
+  }
+  EXPECT_EQ(lent, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  for (const Grant& grant : grants) accept(work, run(grant.unit));
+  EXPECT_EQ(work.take_ended(), (std::vector<int>{few, many}));
+}
+
+// What one gives up, another that counted on it takes over.
+TEST_F(WorkloadTest, AForgottenEvaluationLeavesItsUnitsToTheOther) {
+  Workload work = workload(5);
+  describe(work);
+  const int first = *work.begin(request(work, "K4V4"));
+  const int second = *work.begin(request(work, "K4V4"));
+  work.forget(first);
+  while (const auto grant = work.take("w1", live_)) accept(work, run(grant->unit));
+  EXPECT_EQ(work.take_ended(), std::vector<int>{second});
+}
+
 TEST_F(WorkloadTest, WhatIsNotOursIsRefusedAndChargedToItsUnit) {
   Workload work = workload(10);
   describe(work);

@@ -138,9 +138,9 @@ void expect_failed_k2(const StudyLab& lab, const std::string& failure_class) {
     ASSERT_TRUE(map.ok());
     const bool k2 = info(map->layers[0].k).bits == 2;
     EXPECT_EQ(trial.state == store::TrialState::failed, k2);
-    failed += k2 ? 1 : 0;
-    if (k2)
-      EXPECT_EQ(trial.failure.substr(0, failure_class.size()), failure_class) << trial.failure;
+    if (!k2) continue;
+    ++failed;
+    EXPECT_EQ(trial.failure.substr(0, failure_class.size()), failure_class) << trial.failure;
   }
   EXPECT_GT(failed, 0);
   // Not one example of the region was tried twice.

@@ -56,26 +56,16 @@ TEST(Hostile, RubbishIsDroppedAndTheStudyGoesOn) {
 // Somebody who follows the protocol and lies.
 TEST(Hostile, WrongResultsAreRefused) {
   StudyLab lab;
-  Process coordinator = lab.coordinator();
+  Process coordinator = lab.coordinator({"examples_per_unit=2"});
+  Process worker = lab.worker("w1", "ms=30");
+  ASSERT_TRUE(eventually(30000, [&] { return !lab.runs().empty(); }));
   RawPeer peer(lab.endpoint());
   peer.send(hello("liar"));
   ASSERT_TRUE(peer.expect<wire::Welcome>(10000));
   peer.send(wire::Ready{});
-  const auto lease = peer.expect<wire::Lease>(10000);
-  ASSERT_TRUE(lease);
-  ASSERT_EQ(lease->unit.kind, wire::UnitKind::describe);
-  wire::UnitResult described{.lease_id = lease->lease_id, .unit_id = lease->unit.unit_id};
-  described.description = wire::Description{.examples = 12};
-  for (int i = 0; i < 12; ++i) {
-    described.description->example_hashes.push_back(
-        fake_example_hash("d1", lease->unit.protocol, i));
-  }
-  described.numerics_class = "fake/1";
-  peer.send(described);
-  ASSERT_TRUE(peer.expect<wire::Ack>(10000));
-  peer.send(wire::Ready{});
   const auto work = peer.expect<wire::Lease>(10000);
   ASSERT_TRUE(work);
+  ASSERT_EQ(work->unit.kind, wire::UnitKind::measure);
   wire::UnitResult lie{.lease_id = work->lease_id,
                        .unit_id = work->unit.unit_id,
                        .model_hash = work->unit.model_hash,
@@ -95,7 +85,6 @@ TEST(Hostile, WrongResultsAreRefused) {
   EXPECT_TRUE(peer.expect<wire::Ack>(10000));
   peer.send(wire::Bye{"done lying"});
 
-  Process worker = lab.worker("w1");
   ASSERT_EQ(coordinator.wait(60000), 0) << lab.output("coordinator");
   expect_finished(lab, 20);
   EXPECT_EQ(lab.events("result_refused"), 3);

@@ -110,7 +110,9 @@ TEST(Study, SecondStudyOverTheSameMapsRunsNoInference) {
   const auto workers = lab.open().workers();
   ASSERT_TRUE(workers.ok());
   for (const store::WorkerRow& row : *workers) {
-    if (row.worker_id == "w2") EXPECT_EQ(row.units_done, 1);
+    if (row.worker_id == "w2") {
+      EXPECT_EQ(row.units_done, 1);
+    }
   }
 }
 

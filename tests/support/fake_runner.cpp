@@ -180,8 +180,8 @@ wire::UnitResult FakeRunner::run(const wire::Unit& unit, service::UnitCounters& 
         return result;
       }
       if (!options_.log.empty()) {
-        append_line(options_.log, fmt::format("measure {} {} {}\n", measured.map_id, example,
-                                              to_string(unit.mode)));
+        append_line(options_.log, fmt::format("{} {} {} {}\n", measured.map_id, unit.protocol.split,
+                                              example, to_string(unit.mode)));
       }
       measured.measurements.push_back(measure(unit, map, example));
       counters.done += 1;

@@ -15,7 +15,7 @@ struct FakeOptions {
   int64_t ms = 0;         // per example
   std::string numerics_class = "fake/1";
   std::string data = "d1";  // another word: another data set, with other hashes
-  std::string log;          // append "measure MAP_ID EXAMPLE MODE" per example that is run
+  std::string log;          // append "MAP_ID SPLIT EXAMPLE MODE" per example that is run
   // Faults: at the Nth measure unit of this process (0 = never)
   int64_t die_at = 0;    // SIGKILL itself before the result
   int64_t hang_at = 0;   // never return, never look at `cancel`
