@@ -61,13 +61,14 @@ class KvCache {
   Status begin_chunk(int64_t new_tokens);
 
   // numerics when a key or value is NaN or infinite, or leaves the range of the parameters:
-  // names layer, head and token.
+  // names layer, head and token. After an error only destruction is allowed.
   Status append(int layer, const LayerInput& input);
 
   // Attention of all new tokens' queries that share `kv_head`.
   // queries [tokens, group, head_dim] with strides (in floats) query_token_stride and
   // query_head_stride; out has the same shape and strides. `scale` multiplies q·k.
-  // The reduction order depends on the query's position and the scheme alone.
+  // The reduction order depends on the query's position and the scheme alone. A NaN in a query
+  // shows in its outputs.
   struct Queries {
     const float* q = nullptr;
     float* out = nullptr;

@@ -109,6 +109,22 @@ TEST(View, EqualsBruteForceAtEveryBorder) {
   }
 }
 
+// Groups of 128 come with pages of 128.
+TEST(View, EqualsBruteForceAtTheBordersOfLongPages) {
+  for (Prefill prefill : {Prefill::stepwise, Prefill::exact}) {
+    for (int64_t tokens : {127, 128, 129, 255, 257, 389}) {
+      Case c;
+      c.options.name = "kivi";
+      c.options.group = 128;
+      c.options.prefill = prefill;
+      c.pairs = {{Codec::int2, Codec::int4}};
+      c.prompt = tokens - 2;
+      c.tokens = tokens + 2;
+      expect_exact_view(c, {tokens - 2, 1});
+    }
+  }
+}
+
 TEST(View, LayersOfUnlikeShapesShareABlock) {
   for (const char* scheme : {"per-token", "kivi"}) {
     Case c;
