@@ -98,7 +98,7 @@ std::string line(const char* kind, double x1, double y1, double x2, double y2) {
 std::string axes(const Canvas& canvas, const SvgPlot& plot) {
   const double bottom = kHeight - kBottom;
   std::string out;
-  for (const double tick : nice_ticks(canvas.x().low, canvas.x().high, 8)) {
+  for (const double tick : nice_ticks(canvas.x().low, canvas.x().high, 10)) {
     const double x = canvas.px(tick);
     out += line("grid", x, kTop, x, bottom);
     out += text_at(x, bottom + 20, "text-anchor=\"middle\"", fmt::format("{:g}", tick));
@@ -140,6 +140,22 @@ std::string dot(const Canvas& canvas, const SvgPoint& point) {
       "<circle class=\"trial{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}</title></circle>\n",
       point.on_front ? " member" : "", canvas.px(point.bits), canvas.py(point.loss),
       point.on_front ? "4.5" : "3.5", escaped(point.label));
+}
+
+// Names of the members beside their dots, as far as there is room.
+std::string member_names(const Canvas& canvas, std::vector<SvgPoint> members) {
+  constexpr double kRoom = 22;
+  std::sort(members.begin(), members.end(),
+            [](const SvgPoint& a, const SvgPoint& b) { return a.bits < b.bits; });
+  std::string out;
+  double last_x = -kRoom;
+  for (const SvgPoint& member : members) {
+    const double x = canvas.px(member.bits);
+    if (member.name.empty() || x - last_x < kRoom) continue;
+    out += text_at(x + 7, canvas.py(member.loss) - 7, "class=\"small\"", member.name);
+    last_x = x;
+  }
+  return out;
 }
 
 std::string diamond(double x, double y, const std::string& title) {
@@ -216,6 +232,7 @@ std::string front_svg(const SvgPlot& plot) {
   out += axes(canvas, plot) + legend(!baseline.empty());
   out += front_line(canvas, members);
   for (const SvgPoint& point : shown) out += dot(canvas, point);
+  out += member_names(canvas, members);
   for (const SvgPoint& point : baseline) {
     out += diamond(canvas.px(point.bits), canvas.py(point.loss), point.label);
   }

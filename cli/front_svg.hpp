@@ -12,6 +12,7 @@ struct SvgPoint {
   double loss = 0;
   std::string label;  // shown as a tooltip: "trial 17: K8V4 x3, K4V4"
   bool on_front = false;
+  std::string name;  // written beside a member of the front: "17"; may be empty
 };
 
 struct SvgPlot {

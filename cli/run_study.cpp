@@ -54,13 +54,14 @@ Result<SweepSpec> read_checked_spec(const std::string& path) {
 
 Result<int> StudyRun::operator()(Context& context) const {
   KVSWEEP_ASSIGN(const SweepSpec sweep, read_checked_spec(spec));
+  std::vector<std::string> models;
+  for (const StudySpec& study : sweep.studies) {
+    // Of all studies, before the first one runs for hours.
+    KVSWEEP_TRY(check_model_folder(study.model));
+    models.push_back(study.model);
+  }
   coordinator::CoordinatorOptions options = run.make_without_workers();
   if (local_workers) {
-    std::vector<std::string> models;
-    for (const StudySpec& study : sweep.studies) {
-      KVSWEEP_TRY(read_geometry(study.model));  // a missing model is known before anything starts
-      models.push_back(study.model);
-    }
     KVSWEEP_ASSIGN(options, run.make(models, database.path));
   }
   KVSWEEP_TRY(log.apply());

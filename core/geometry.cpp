@@ -186,6 +186,20 @@ Result<ModelGeometry> read_geometry(const std::string& model_dir) {
   return geometry_of(config, path);
 }
 
+Status check_model_folder(const std::string& model_dir) {
+  KVSWEEP_TRY(read_geometry(model_dir));
+  KVSWEEP_ASSIGN(std::vector<std::string> files, weight_files(model_dir));
+  files.push_back("tokenizer.json");
+  for (const std::string& name : files) {
+    const std::string path = (fs::path(model_dir) / name).string();
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored)) {
+      return bad_input(path + " is missing; the model folder is incomplete, so fetch it again");
+    }
+  }
+  return {};
+}
+
 Result<std::string> model_hash(const std::string& model_dir) {
   const fs::path dir(model_dir);
   KVSWEEP_ASSIGN(const Json config, read_json_file((dir / "config.json").string()));

@@ -40,6 +40,11 @@ Result<ModelGeometry> geometry_from_json(const Json& json);
 // architecture is refused by name.
 Result<ModelGeometry> read_geometry(const std::string& model_dir);
 
+// Whether everything is there that a model folder needs: a readable config.json of a supported
+// family, every weight file and tokenizer.json. Looks at names only, so it is quick; `model_hash`
+// reads the contents.
+Status check_model_folder(const std::string& model_dir);
+
 // Identity of a model: SHA-256 over the canonical config (as the engine reads it), the names and
 // SHA-256 of every weight file, tokenizer.json, the chat template and the end-of-sequence ids of
 // generation_config.json. `model_dir` may move.

@@ -100,10 +100,10 @@ class Check final : public Verb {
 
   std::string plain_text(const SweepSpec& sweep, const std::vector<StudyCheck>& checks,
                          const Context& context) const {
-    std::string text =
-        sweep.name.empty() ? fmt::format("{}: one study\n", spec_)
-                           : fmt::format("{}: sweep {} of {} {}\n", spec_, sweep.name, checks.size(),
-                                         checks.size() == 1 ? "study" : "studies");
+    std::string text = sweep.name.empty()
+                           ? fmt::format("{}: one study\n", spec_)
+                           : fmt::format("{}: sweep {} of {} {}\n", spec_, sweep.name,
+                                         checks.size(), checks.size() == 1 ? "study" : "studies");
     for (const StudyCheck& check : checks) text += study_text(check, context);
     return text;
   }

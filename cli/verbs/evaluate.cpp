@@ -46,9 +46,8 @@ class Evaluate final : public Verb {
     log_.declare(options);
     options.flag("--json", json_, "print one JSON document; progress as JSON lines");
     options.example("evaluate --model models/smollm2 --map uniform:K4V2 --task word_problems");
-    options.example(
-        "evaluate --model models/smollm2 --map best.kvmap.json --task gsm8k "
-        "--metric exact_match,token_agreement --examples 100");
+    options.example("evaluate --model models/smollm2 --map best.kvmap.json --task gsm8k");
+    options.example("evaluate --model m --map baseline --task gsm8k --metric exact_match,kl");
   }
 
   Result<int> run(Context& context) override {
@@ -56,6 +55,7 @@ class Evaluate final : public Verb {
     KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));
     KVSWEEP_ASSIGN(const NamedMap named, load_map(map_, scheme_, geometry));
     KVSWEEP_ASSIGN(const coordinator::EvaluateRequest request, make_request(named));
+    KVSWEEP_TRY(check_model_folder(model_));
     KVSWEEP_ASSIGN(const coordinator::CoordinatorOptions options,
                    run_.make({model_}, database_.path));
     KVSWEEP_TRY(log_.apply());

@@ -26,7 +26,7 @@ SvgPlot plot_of(const FrontReport& report, const std::vector<TrialView>& trials)
         trial.row.effective_bits, trial.row.loss.value_or(0),
         fmt::format("{}: {}, {:.2f} bits, loss {}", trial_label(trial.row), summary(trial.map),
                     trial.row.effective_bits, number_text(trial.row.loss)),
-        on_front};
+        on_front, trial_label(trial.row)};
   };
   for (const TrialView& trial : trials) {
     plot.trials.push_back(point(trial, members.count(trial.row.number) > 0));

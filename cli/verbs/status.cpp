@@ -56,7 +56,7 @@ class StatusVerb final : public Verb {
       return it == info.rows.end() ? int64_t{0} : it->second;
     };
     std::string text =
-        fmt::format("{}: {}, schema {}, {} studies, {} maps, {} measurements\n", info.path,
+        fmt::format("{}: {}, schema {}; studies {}, maps {}, measurements {}\n", info.path,
                     human_bytes(static_cast<double>(info.file_bytes)), info.schema_version,
                     fronts.size(), count("maps"), count("measurements"));
     if (!fronts.empty()) text += "\n" + study_table(fronts).text(context.out);

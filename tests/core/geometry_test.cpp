@@ -167,6 +167,20 @@ TEST_F(ModelHash, EveryPartCounts) {
   EXPECT_NE(hash(dir_), before);
 }
 
+TEST_F(ModelHash, FolderIsCheckedWithoutReadingTheWeights) {
+  EXPECT_THAT(check_model_folder(dir_.path().string()).error().message, HasSubstr("config.json"));
+  fill(dir_);
+  EXPECT_TRUE(check_model_folder(dir_.path().string()).ok());
+  std::filesystem::remove(dir_.path() / "tokenizer.json");
+  EXPECT_THAT(check_model_folder(dir_.path().string()).error().message,
+              HasSubstr("tokenizer.json is missing"));
+  fill(dir_);
+  std::filesystem::remove(dir_.path() / "model.safetensors");
+  dir_.write("model.safetensors.index.json", R"({"weight_map": {"a": "m-1.safetensors"}})");
+  EXPECT_THAT(check_model_folder(dir_.path().string()).error().message,
+              HasSubstr("m-1.safetensors is missing"));
+}
+
 TEST_F(ModelHash, ShardsOfAnIndex) {
   fill(dir_);
   std::filesystem::remove(dir_.path() / "model.safetensors");

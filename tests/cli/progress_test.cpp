@@ -1,0 +1,102 @@
+#include "cli/progress.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "core/json.hpp"
+
+namespace kvsweep::cli {
+namespace {
+
+coordinator::StudyProgress sample() {
+  coordinator::StudyProgress p;
+  p.study = "smollm2";
+  p.phase = "searching";
+  p.trials_done = 37;
+  p.trials_budget = 60;
+  p.trials_reused = 12;
+  p.examples_done = 96;
+  p.workers_live = 2;
+  p.workers_busy = 1;
+  p.trials_per_minute = 4.23;
+  p.eta_seconds = 330;
+  store::TrialRow best;
+  best.number = 17;
+  best.effective_bits = 5.307;
+  best.loss = 0.0123;
+  p.best = best;
+  return p;
+}
+
+// Collects what a printer writes to a pipe-like file.
+class Written {
+ public:
+  Written() : file_(std::tmpfile()) {}
+  ~Written() { std::fclose(file_); }
+  std::FILE* file() const { return file_; }
+  std::string text() const {
+    std::fflush(file_);
+    std::rewind(file_);
+    std::string all;
+    char block[256];
+    while (const size_t n = std::fread(block, 1, sizeof block, file_)) all.append(block, n);
+    return all;
+  }
+
+ private:
+  std::FILE* file_;
+};
+
+TEST(ProgressText, SaysRateEtaBestAndWorkers) {
+  EXPECT_EQ(progress_text(sample()),
+            "smollm2: searching  37/60 trials (12 reused)  96 examples  4.2/min  ETA 5 m 30 s  "
+            "workers 1/2 busy  best #17: 5.31 bits, loss 0.0123");
+  coordinator::StudyProgress early;
+  early.study = "s";
+  early.phase = "waiting for a worker";
+  EXPECT_EQ(progress_text(early), "s: waiting for a worker  workers 0/0 busy");
+}
+
+TEST(ProgressText, JsonHoldsTheSame) {
+  const auto json = parse_json(progress_json(sample()), "progress");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->at("trials_done"), 37);
+  EXPECT_EQ(json->at("best").at("number"), 17);
+  coordinator::StudyProgress early;
+  EXPECT_TRUE(parse_json(progress_json(early), "progress")->at("eta_seconds").is_null());
+}
+
+TEST(ProgressBar, FillsByShare) {
+  EXPECT_EQ(progress_bar(0, 60), "[..........]");
+  EXPECT_EQ(progress_bar(37, 60), "[######....]");  // 6.2 tenths
+  EXPECT_EQ(progress_bar(60, 60), "[##########]");
+  EXPECT_EQ(progress_bar(99, 60), "[##########]");
+  EXPECT_EQ(progress_bar(1, 0), "[..........]");
+}
+
+TEST(ProgressPrinter, PlainLinesAreRareButNewPhasesAreShownAtOnce) {
+  const Written written;
+  const Terminal terminal(written.file());
+  ManualClock clock;
+  {
+    ProgressPrinter printer(terminal, clock, false);
+    coordinator::StudyProgress p = sample();
+    printer.show(p);  // line 1
+    for (int i = 0; i < 10; ++i) {
+      clock.advance(400);
+      printer.show(p);  // 4 s in all: nothing
+    }
+    clock.advance(1000);
+    printer.show(p);  // line 2: 5 s later
+    p.phase = "reporting";
+    printer.show(p);  // line 3
+  }
+  const std::string text = written.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvsweep::cli
