@@ -26,9 +26,7 @@ if(_programs)
 endif()
 
 if(TARGET kvsweep-worker)
-  # What torch's libraries need is found by their own run paths in the wheel and by $ORIGIN here.
-  install(FILES ${KVSWEEP_TORCH_RUNTIME_FILES} DESTINATION lib)
-  install(FILES ${KVSWEEP_DEPS_DIR}/python/torch-${KVSWEEP_TORCH_VERSION}.dist-info/licenses/LICENSE
-    DESTINATION share/licenses/kvsweep RENAME torch.txt OPTIONAL)
+  file(GLOB _torch_licences ${KVSWEEP_DEPS_DIR}/python/torch-*.dist-info/licenses/*)
+  install(FILES ${_torch_licences} DESTINATION share/licenses/torch)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/licenses/kvsweep RENAME kvsweep.txt)

@@ -2,9 +2,7 @@
 # one stops on a CUDA wheel when there is no CUDA toolkit (docs/decisions/0001-build.md).
 #
 # Defines kvsweep::torch: the CPU part only (libtorch_cpu, libc10), so a binary that links it runs
-# where there is no driver. Also sets
-#   KVSWEEP_TORCH_VERSION        such as 2.11.0
-#   KVSWEEP_TORCH_RUNTIME_FILES  the shared libraries that `cmake --install` copies
+# where there is no driver. Also sets KVSWEEP_TORCH_VERSION, such as 2.11.0.
 include_guard(GLOBAL)
 
 set(KVSWEEP_DEPS_DIR ${PROJECT_SOURCE_DIR}/.deps CACHE PATH
@@ -14,15 +12,14 @@ set(_python ${KVSWEEP_DEPS_DIR}/python)
 set(_torch ${_python}/torch)
 set(_cuda_libs ${_python}/nvidia/cu13/lib)
 
-set(KVSWEEP_TORCH_RUNTIME_FILES
+set(_needed
   ${_torch}/lib/libtorch_cpu.so
   ${_torch}/lib/libc10.so
   ${_torch}/lib/libgomp.so.1
   ${_cuda_libs}/libcudart.so.13
   ${_cuda_libs}/libcupti.so.13)
 
-foreach(_file IN LISTS KVSWEEP_TORCH_RUNTIME_FILES ITEMS
-        ${_torch}/include/ATen/core/Tensor.h ${_torch}/version.py)
+foreach(_file IN LISTS _needed ITEMS ${_torch}/include/ATen/core/Tensor.h ${_torch}/version.py)
   if(NOT EXISTS ${_file})
     message(FATAL_ERROR "libtorch: ${_file} is missing. Run scripts/setup, or point "
             "KVSWEEP_DEPS_DIR at the folder it filled, or set KVSWEEP_WORKER=OFF.")
