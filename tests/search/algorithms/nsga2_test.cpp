@@ -1,6 +1,7 @@
 // NSGA-II beyond the contract: phases, ladder, constraints, seeds.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
@@ -80,6 +81,26 @@ TEST(Nsga2, FailuresAndPendingOnesAreNeverParents) {
     algorithm->tell(told);
     pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(index));
   }
+}
+
+// Two members that tie in everything but children: every tournament is between them, and the one
+// with fewer children wins, so they stay even although nothing is told. Decided by genome alone,
+// one of them would have about 20 more (those of the 10 % with a single parent).
+TEST(Nsga2, PendingChildrenSpreadTheBreeding) {
+  auto algorithm = make("nsga2", testing::bits(40), {.population = 2});
+  for (const Objectives& f : {Objectives{1, 2}, Objectives{2, 1}}) {
+    const Proposal proposal = *algorithm->ask();
+    algorithm->tell({proposal.number, proposal.genome, Outcome::feasible, f, 0});
+  }
+  std::map<int64_t, int> children;
+  int single = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Proposal proposal = *algorithm->ask();
+    for (int64_t parent : proposal.parents) ++children[parent];
+    single += proposal.parents.size() == 1;
+    EXPECT_LE(std::abs(children[0] - children[1]), 1);
+  }
+  EXPECT_GT(single, 5);
 }
 
 // Everything fails: it neither crashes nor repeats, and ends.
