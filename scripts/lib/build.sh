@@ -28,12 +28,14 @@ build() {
     cmake --build --preset "$preset" --parallel "$JOBS" "${targets[@]}"
 }
 
-# run_tests PRESET [CTEST_ARGUMENT...]: never ends the script; the record is in RESULTS.
+# run_tests PRESET [CTEST_ARGUMENT...]: never ends the script; the record is in RESULTS. Tests that
+# compare with numpy find the one that the model's conversion uses.
 RESULTS=()
 run_tests() {
   local preset=$1 record=$PROJECT_DIR/build/$1.tests.xml
   shift
   rm -f "$record"
   RESULTS+=("$record")
-  ctest --preset "$preset" --parallel "$JOBS" --timeout 300 --output-junit "$record" "$@" || true
+  PYTHONPATH=$DEPS_DIR/convert PYTHONDONTWRITEBYTECODE=1 \
+    ctest --preset "$preset" --parallel "$JOBS" --timeout 300 --output-junit "$record" "$@" || true
 }
