@@ -270,13 +270,17 @@ Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
   request.max_new_tokens = 1;
   KVSWEEP_TRY(state.check(request, 0));
   const int64_t count = static_cast<int64_t>(tokens.size());
-  CaptureHandler handler(count, state.model->vocab_size());
-  cache::Pool pool(state.options.cache_budget_bytes);
-  RunnerOptions options;
-  options.prefill_chunk = chunk > 0 ? chunk : count;
-  BatchRunner batch(*state.model, setting.layout, setting.scheme, pool, options);
-  KVSWEEP_TRY(batch.run({{tokens, count, 0, count}}, handler));
-  return handler.take();
+  try {
+    CaptureHandler handler(count, state.model->vocab_size());
+    cache::Pool pool(state.options.cache_budget_bytes);
+    RunnerOptions options;
+    options.prefill_chunk = chunk > 0 ? chunk : count;
+    BatchRunner batch(*state.model, setting.layout, setting.scheme, pool, options);
+    KVSWEEP_TRY(batch.run({{tokens, count, 0, count}}, handler));
+    return handler.take();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::oom, "memory ran out while running; use a shorter sequence"};
+  }
 }
 
 std::string Engine::numerics_class() {

@@ -87,7 +87,8 @@ class Engine {
   Result<std::vector<float>> logits(const PrecisionMap& map, const std::vector<int32_t>& tokens,
                                     BaseType base, int chunk);
 
-  // "cpu/avx512/fp32/torch-2.11.0": what must be equal for two runs to give equal tokens.
+  // "cpu/avx512/fp32/torch-2.11.0/intel" (environment.hpp): what must be equal for two runs to give
+  // equal tokens. The number of threads is no part of it.
   static std::string numerics_class();
 
  private:

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
+#include <numeric>
 
 #include "core/rng.hpp"
 #include "worker/model/mkl_packed.hpp"
@@ -16,7 +18,9 @@
 namespace kvsweep::model {
 namespace {
 
-constexpr int64_t kBlockRows = 256;     // rows of one GEMM call
+// Paddings to try; each divides the rows of one GEMM call.
+constexpr int64_t kMultiples[] = {1, 4, 8, 12, 16, 24, 48};
+constexpr int64_t kBlockRows = 240;
 constexpr int64_t kSliceColumns = 256;  // wished for; at least kMinSlices slices
 constexpr int64_t kMinSlices = 4;
 constexpr int64_t kMinSliceColumns = 64;
@@ -57,6 +61,10 @@ int64_t slice_columns(int64_t out) {
   return std::min(out, (columns + 15) / 16 * 16);
 }
 
+int64_t padded(int64_t rows, int64_t multiple) {
+  return (rows + multiple - 1) / multiple * multiple;
+}
+
 }  // namespace
 
 struct Linear::State {
@@ -93,7 +101,7 @@ void Linear::State::add_bias(const Slice& slice, int64_t rows, float* y) const {
 
 void Linear::State::apply_slice(const Slice& slice, const float* x, int64_t rows, float* y) const {
   for (int64_t row = 0; row < rows; row += kBlockRows) {
-    const int64_t count = std::max(std::min(kBlockRows, rows - row), rule.minimum);
+    const int64_t count = padded(std::min(kBlockRows, rows - row), rule.multiple);
     float* block = y + row * out + slice.first;
     multiply(slice, x + row * in, count, block, out);
     if (!bias.empty()) add_bias(slice, count, block);
@@ -123,19 +131,26 @@ Gemm::Gemm(Backend backend)
     : packed_(backend == Backend::best && MklPacked::instance() != nullptr) {}
 
 Linear Gemm::pack(const float* weight, int64_t out, int64_t in, const float* bias) {
+  Linear linear = build(weight, out, in, packed_);
+  if (packed_ && !linear.state_->rule.invariant) linear = build(weight, out, in, false);
+  if (bias != nullptr) linear.state_->bias.assign(bias, bias + out);
+  batch_invariant_ = batch_invariant_ && linear.state_->rule.invariant;
+  return linear;
+}
+
+Linear Gemm::build(const float* weight, int64_t out, int64_t in, bool packed) {
   auto state = std::make_unique<Linear::State>();
   state->in = in;
   state->out = out;
-  state->packed = packed_;
-  if (bias != nullptr) state->bias.assign(bias, bias + out);
+  state->packed = packed;
   const int64_t step = slice_columns(out);
   for (int64_t first = 0; first < out; first += step) {
     const int64_t columns = std::min(step, out - first);
     const float* rows = weight + first * in;
-    const size_t bytes = packed_ ? MklPacked::instance()->pack_bytes(columns, in)
-                                 : static_cast<size_t>(columns * in) * sizeof(float);
+    const size_t bytes = packed ? MklPacked::instance()->pack_bytes(columns, in)
+                                : static_cast<size_t>(columns * in) * sizeof(float);
     Pages pages(bytes);
-    if (packed_) {
+    if (packed) {
       MklPacked::instance()->pack(rows, columns, in, pages.get());
     } else {
       std::memcpy(pages.get(), rows, bytes);
@@ -149,61 +164,65 @@ Linear Gemm::pack(const float* weight, int64_t out, int64_t in, const float* bia
 
 namespace {
 
-// Row counts and offsets at which a block is compared with the same rows computed kBlockRows at
-// once: all small counts, then some around multiples of the kernels' tile heights, then all.
+// Row counts at which a slice is compared with the same rows computed kBlockRows at once.
 std::vector<int64_t> counts_to_try() {
   std::vector<int64_t> counts;
-  for (int64_t rows = 1; rows <= 50; ++rows) counts.push_back(rows);
-  for (const int64_t rows : {63, 64, 65, 77, 96, 111, 127, 128, 129, 167, 192, 201, 255}) {
-    counts.push_back(rows);
-  }
+  for (int64_t rows = 1; rows <= 64; ++rows) counts.push_back(rows);
+  for (int64_t rows = 72; rows < kBlockRows; rows += 8) counts.push_back(rows);
+  for (const int64_t rows : {77, 100, 129, 132, 167, 191, 201, 228, 239}) counts.push_back(rows);
   return counts;
 }
 
-// The smallest minimum in {1, 4, 8, 16, 32} above which no count differed.
+// The smallest multiple none of whose counts differed.
 RowRule rule_from(const std::vector<int64_t>& differing) {
-  RowRule rule;
-  const int64_t worst =
-      differing.empty() ? 0 : *std::max_element(differing.begin(), differing.end());
-  for (const int64_t minimum : {1, 4, 8, 16, 32}) {
-    rule.minimum = minimum;
-    if (worst < minimum) return rule;
+  for (const int64_t multiple : kMultiples) {
+    const bool fails = std::any_of(differing.begin(), differing.end(),
+                                   [&](int64_t rows) { return rows % multiple == 0; });
+    if (!fails) return {multiple, true};
   }
-  rule.invariant = false;
-  return rule;
+  return {kMultiples[std::size(kMultiples) - 1], false};
+}
+
+// Computes rows of one slice few at a time, with `multiply(x, rows, y)`, against all at once.
+template <typename Multiply>
+RowRule test_slice(int64_t in, int64_t columns, const Multiply& multiply) {
+  std::vector<float> x(static_cast<size_t>(kBlockRows * in));
+  Rng rng(1, "gemm rows");
+  for (float& value : x) value = static_cast<float>(rng.uniform() * 2 - 1);
+  std::vector<float> all(static_cast<size_t>(kBlockRows * columns));
+  std::vector<float> some(all.size());
+  multiply(x.data(), kBlockRows, all.data());
+  std::vector<int64_t> differing;
+  for (const int64_t rows : counts_to_try()) {
+    for (const int64_t first : {int64_t{0}, rows * 7 % (kBlockRows - rows)}) {
+      multiply(x.data() + first * in, rows, some.data());
+      const size_t bytes = static_cast<size_t>(rows * columns) * sizeof(float);
+      if (std::memcmp(some.data(), all.data() + first * columns, bytes) != 0) {
+        differing.push_back(rows);
+      }
+    }
+  }
+  return rule_from(differing);
 }
 
 }  // namespace
 
+// Only the last slice of a matrix may have another width than the first.
 RowRule Gemm::rule_for(const Linear& linear) {
   const Linear::State& state = *linear.state_;
   RowRule result;
   for (const Slice* slice : {&state.slices.front(), &state.slices.back()}) {
-    const auto [at, added] = rules_.emplace(std::pair(state.in, slice->columns), RowRule{});
+    const auto [at, added] =
+        rules_.emplace(std::tuple(state.packed, state.in, slice->columns), RowRule{});
     if (added) {
-      std::vector<float> x(static_cast<size_t>(kBlockRows * state.in));
-      Rng rng(1, "gemm rows");
-      for (float& value : x) value = static_cast<float>(rng.uniform() * 2 - 1);
-      const int64_t columns = slice->columns;
-      std::vector<float> all(static_cast<size_t>(kBlockRows * columns));
-      std::vector<float> some(all.size());
-      state.multiply(*slice, x.data(), kBlockRows, all.data(), columns);
-      std::vector<int64_t> differing;
-      for (const int64_t rows : counts_to_try()) {
-        for (const int64_t first : {int64_t{0}, rows * 7 % (kBlockRows - rows)}) {
-          state.multiply(*slice, x.data() + first * state.in, rows, some.data(), columns);
-          const size_t bytes = static_cast<size_t>(rows * columns) * sizeof(float);
-          if (std::memcmp(some.data(), all.data() + first * columns, bytes) != 0) {
-            differing.push_back(rows);
-          }
-        }
-      }
-      at->second = rule_from(differing);
+      const auto multiply = [&](const float* x, int64_t rows, float* y) {
+        state.multiply(*slice, x, rows, y, slice->columns);
+      };
+      at->second = test_slice(state.in, slice->columns, multiply);
     }
-    result.minimum = std::max(result.minimum, at->second.minimum);
+    result.multiple = std::lcm(result.multiple, at->second.multiple);
     result.invariant = result.invariant && at->second.invariant;
   }
-  batch_invariant_ = batch_invariant_ && result.invariant;
   return result;
 }
 

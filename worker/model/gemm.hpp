@@ -5,8 +5,8 @@
 //   1. weights are packed once (MKL's packed GEMM) for many rows, which fixes the kernel, and cut
 //      into slices of output columns, the same for every thread count; each slice is computed by
 //      one thread, so the reduction is never split;
-//   2. where fewer rows still differ (small matrices, or no packed GEMM in this libtorch), rows are
-//      padded to a minimum;
+//   2. where results still differ (small matrices, or no packed GEMM in this libtorch), rows are
+//      padded to a multiple of what the kernels treat at once;
 //   3. `Gemm` tests each shape when a model is loaded, with real slices and random rows, and
 //      reports what it found.
 // Packing also makes small batches 1.5 to 2 times faster than at::linear, which packs on each call.
@@ -15,18 +15,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace kvsweep::model {
 
 // Room that x and y of Linear::apply must have beyond their last row: padding reads and writes it.
-inline constexpr int64_t kPaddingRows = 32;
+inline constexpr int64_t kPaddingRows = 48;
 
-// How many rows a shape needs so that results do not depend on their number.
+// To what rows of a shape are padded so that results do not depend on their number.
 struct RowRule {
-  int64_t minimum = 1;
-  bool invariant = true;  // false: none of the minima tried was enough
+  int64_t multiple = 1;
+  bool invariant = true;  // false: none of the multiples tried was enough
 };
 
 class Linear {
@@ -55,17 +55,21 @@ class Gemm {
   enum class Backend { best, aten };  // `aten` leaves MKL's packed GEMM out, for tests
   explicit Gemm(Backend backend = Backend::best);
 
-  // weight [out, in] and bias [out] (nullptr = none) are copied.
+  // weight [out, in] and bias [out] (nullptr = none) are copied. A shape for which the packed GEMM
+  // is not invariant is given to at::linear.
   Linear pack(const float* weight, int64_t out, int64_t in, const float* bias);
 
+  // Of all matrices made so far.
   bool batch_invariant() const { return batch_invariant_; }
 
  private:
+  Linear build(const float* weight, int64_t out, int64_t in, bool packed);
   RowRule rule_for(const Linear& linear);
 
   bool packed_;
   bool batch_invariant_ = true;
-  std::map<std::pair<int64_t, int64_t>, RowRule> rules_;  // by (in, columns of a slice)
+  // By (packed, in, columns of a slice).
+  std::map<std::tuple<bool, int64_t, int64_t>, RowRule> rules_;
 };
 
 }  // namespace kvsweep::model
