@@ -159,6 +159,10 @@ bool Dispatcher::lend_waiting() {
     if (!worker.idle) continue;
     std::optional<Grant> grant = driver_->workload().take(id, live);
     if (!grant) continue;
+    // A unit that an earlier run gave up may still be running somewhere; its result is welcome.
+    if (const LeaseEntry* old = leases_.of_unit(grant->unit_id)) {
+      leases_.close(std::string(old->lease_id));
+    }
     const LeaseEntry& lease = leases_.grant(grant->unit_id, id, grant->attempt);
     worker.idle = false;
     lent = true;
@@ -170,14 +174,15 @@ bool Dispatcher::lend_waiting() {
 Status Dispatcher::judge_held() {
   judged_described_ = driver_->workload().described();
   for (const auto& [lease_id, held] : std::exchange(held_, {})) {
-    KVSWEEP_TRY(judge(held.worker_id, held.result));
+    KVSWEEP_TRY(judge(held.worker_id, held.result, false));
   }
   return {};
 }
 
-Status Dispatcher::judge(const std::string& worker_id, const wire::UnitResult& result) {
+Status Dispatcher::judge(const std::string& worker_id, const wire::UnitResult& result,
+                         bool leased) {
   KVSWEEP_ASSIGN(const Verdict verdict,
-                 driver_->workload().accept(result, worker_id, workers_.ids()));
+                 driver_->workload().accept(result, {worker_id, leased, workers_.ids()}));
   if (verdict.judgement == Judgement::held) {
     if (held_.size() < kHeldResults) held_[result.lease_id] = {worker_id, result};
     return {};

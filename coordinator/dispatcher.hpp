@@ -81,7 +81,7 @@ class Dispatcher {
   bool is_duplicate(const Worker& existing, const std::string& peer, const wire::Hello& hello);
   Status lose(const Worker& worker, const std::string& why);
   void adopt(Worker& worker, const wire::LeaseProgress& entry);
-  Status judge(const std::string& worker_id, const wire::UnitResult& result);
+  Status judge(const std::string& worker_id, const wire::UnitResult& result, bool leased);
   Status judge_held();
   Status assign();
   bool lend_waiting();

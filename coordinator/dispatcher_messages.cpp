@@ -140,14 +140,14 @@ void Dispatcher::adopt(Worker& worker, const wire::LeaseProgress& entry) {
 Status Dispatcher::on_result(Worker& worker, const wire::UnitResult& result) {
   const std::string& id = worker.hello.worker_id;
   const LeaseEntry* lease = leases_.find(result.lease_id);
-  const bool live = lease != nullptr && lease->worker_id == id;
+  const bool live = lease != nullptr && lease->worker_id == id && lease->unit_id == result.unit_id;
   if (live) leases_.close(result.lease_id);
   if (result.failure) return on_failure(worker, result, live);
   if (live) {
     ++worker.row.units_done;
     KVSWEEP_TRY(store_.put_worker(worker.row));
   }
-  return judge(id, result);
+  return judge(id, result, live);
 }
 
 Status Dispatcher::on_failure(Worker& worker, const wire::UnitResult& result, bool live) {
@@ -160,7 +160,7 @@ Status Dispatcher::on_failure(Worker& worker, const wire::UnitResult& result, bo
                                     {"unit", result.unit_id},
                                     {"class", std::string(to_string(result.failure->code))},
                                     {"message", result.failure->message}}));
-  return driver_->workload().failed(result.unit_id, *result.failure, id, workers_.ids());
+  return driver_->workload().failed(result.unit_id, *result.failure, {id, live, workers_.ids()});
 }
 
 Status Dispatcher::on_release(Worker& worker, const wire::Release& release) {
@@ -197,8 +197,8 @@ Status Dispatcher::on_expired(const ExpiredLease& expired) {
                                       {"unit", lease.unit_id},
                                       {"attempt", lease.attempt},
                                       {"class", std::string(to_string(expired.reason))}}));
-  return driver_->workload().failed(lease.unit_id, {expired.reason, why}, lease.worker_id,
-                                    workers_.ids());
+  return driver_->workload().failed(lease.unit_id, {expired.reason, why},
+                                    {lease.worker_id, true, workers_.ids()});
 }
 
 }  // namespace kvsweep::coordinator

@@ -268,12 +268,6 @@ std::optional<std::string> StudyRun::abort_reason() const {
 }
 
 Status StudyRun::finish_search() {
-  if (asked_ == 0) {
-    return fail(
-        fmt::format("no map of the search space fits limits.max_bits {}: the lightest needs "
-                    "{:.3f} effective bits; raise the limit or add lighter candidates",
-                    study_.spec.limits.max_bits.value_or(0), space_.least_bits()));
-  }
   std::vector<ReportedMap> maps;
   KVSWEEP_ASSIGN(const auto front, store_.front(study_.id));
   for (const store::TrialRow& trial : front) {

@@ -1,5 +1,7 @@
 #include "coordinator/study_space.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/catalog/page_layout.hpp"
@@ -30,6 +32,12 @@ Result<StudySpace> StudySpace::make(const StudySpec& spec, const ModelGeometry& 
   KVSWEEP_ASSIGN(made.space_,
                  search::even_groups(geometry.num_layers(), spec.search.groups, candidates,
                                      made.scheme_, geometry, spec.baseline_kv));
+  if (spec.limits.max_bits && made.least_bits() > *spec.limits.max_bits) {
+    return bad_input(fmt::format(
+        "no map of the search space fits limits.max_bits {}: the lightest needs {:.3f} effective "
+        "bits at {} tokens; raise the limit or add lighter candidates",
+        *spec.limits.max_bits, made.least_bits(), spec.at.context));
+  }
   return made;
 }
 

@@ -21,7 +21,8 @@ struct MapCost {
 
 class StudySpace {
  public:
-  // bad_input when the scheme, the groups or a candidate do not fit the model.
+  // bad_input when the scheme, the groups or a candidate do not fit the model, or no map of the
+  // space fits limits.max_bits.
   static Result<StudySpace> make(const StudySpec& spec, const ModelGeometry& geometry);
 
   const search::Space& space() const { return space_; }
@@ -34,7 +35,7 @@ class StudySpace {
   search::HardLimit hard_limit() const;
   // Every uniform map of the space, lightest first: anchors of the first population.
   std::vector<search::Genome> uniform_genomes() const;
-  // Effective bits of the lightest map, for the message when none fits the limit.
+  // Effective bits of the lightest map.
   double least_bits() const;
 
  private:

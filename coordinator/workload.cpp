@@ -209,11 +209,11 @@ void Workload::fail_evaluations(const BoardUnit& unit, const Error& error) {
 }
 
 Status Workload::failed(const std::string& unit_id, const wire::UnitFailure& failure,
-                        const std::string& worker_id, const WorkerIds& live) {
+                        const Reporter& reporter) {
   const BoardUnit* known = board_.find(unit_id);
-  if (known == nullptr) return {};
+  if (known == nullptr || !reporter.leased) return {};
   const BoardUnit unit = *known;
-  if (board_.failed(unit_id, failure.code, worker_id, live)) return {};
+  if (board_.failed(unit_id, failure.code, reporter.worker_id, reporter.live)) return {};
   const Error error{failure.code, failure.message};
   if (unit.kind == wire::UnitKind::describe) {
     tasks_.at(unit.task).failure = error;
@@ -221,29 +221,28 @@ Status Workload::failed(const std::string& unit_id, const wire::UnitFailure& fai
     fail_evaluations(unit, error);
   }
   const std::string text = fmt::format("{}: {}", to_string(failure.code), failure.message);
-  return record_unit(unit, "failed", worker_id, text, 0);
+  return record_unit(unit, "failed", reporter.worker_id, text, 0);
 }
 
-Result<Verdict> Workload::accept(const wire::UnitResult& result, const std::string& worker_id,
-                                 const WorkerIds& live) {
-  return result.description ? accept_description(result, worker_id, live)
-                            : accept_measurements(result, worker_id, live);
+Result<Verdict> Workload::accept(const wire::UnitResult& result, const Reporter& reporter) {
+  return result.description ? accept_description(result, reporter)
+                            : accept_measurements(result, reporter);
 }
 
 Result<Verdict> Workload::refuse(const wire::UnitResult& result, const Error& error,
-                                 const std::string& worker_id, const WorkerIds& live) {
-  KVSWEEP_TRY(failed(result.unit_id, {error.code, error.message}, worker_id, live));
+                                 const Reporter& reporter) {
+  KVSWEEP_TRY(failed(result.unit_id, {error.code, error.message}, reporter));
   return Verdict{Judgement::refused, error.message};
 }
 
 Result<Verdict> Workload::accept_description(const wire::UnitResult& result,
-                                             const std::string& worker_id, const WorkerIds& live) {
+                                             const Reporter& reporter) {
   const BoardUnit* unit = board_.find(result.unit_id);
   if (unit == nullptr || unit->kind != wire::UnitKind::describe) {
     return Verdict{Judgement::refused, "the task was described already"};
   }
   if (Status status = check_description(*result.description); !status.ok()) {
-    return refuse(result, status.error(), worker_id, live);
+    return refuse(result, status.error(), reporter);
   }
   Task& task = tasks_.at(unit->task);
   task.data =
@@ -252,7 +251,7 @@ Result<Verdict> Workload::accept_description(const wire::UnitResult& result,
     KVSWEEP_TRY(store_.put_task(task.protocol, mode, result.description->examples));
   }
   ++described_;
-  KVSWEEP_TRY(record_unit(*unit, "done", worker_id, "", result.wall_ms));
+  KVSWEEP_TRY(record_unit(*unit, "done", reporter.worker_id, "", result.wall_ms));
   board_.remove(result.unit_id);
   return Verdict{};
 }
@@ -265,7 +264,7 @@ bool Workload::map_is_known(const std::string& id) const {
 }
 
 Result<Verdict> Workload::accept_measurements(const wire::UnitResult& result,
-                                              const std::string& worker_id, const WorkerIds& live) {
+                                              const Reporter& reporter) {
   const store::MeasurementScope scope{.model_hash = result.model_hash,
                                       .protocol_hash = result.protocol_hash,
                                       .numerics_class = result.numerics_class,
@@ -276,24 +275,24 @@ Result<Verdict> Workload::accept_measurements(const wire::UnitResult& result,
                   bad_input(fmt::format("the result is of another model, baseline type or numerics "
                                         "class ({}) than what is being measured ({})",
                                         scope.numerics_class, model_.numerics_class)),
-                  worker_id, live);
+                  reporter);
   }
   const std::optional<TaskMatch> match = match_task(result.protocol_hash);
   if (!match) {
     return refuse(result, bad_input("the result is of a task that is not being measured"),
-                  worker_id, live);
+                  reporter);
   }
   if (!match->task->data) return Verdict{Judgement::held, ""};
   if (Status s = check_measurements(result.maps, *match->task->data, match->mode); !s.ok()) {
-    return refuse(result, s.error(), worker_id, live);
+    return refuse(result, s.error(), reporter);
   }
   for (const wire::MapMeasurements& map : result.maps) {
     if (map_is_known(map.map_id)) continue;
     return refuse(result, bad_input("the result is of a map that nobody asked for: " + map.map_id),
-                  worker_id, live);
+                  reporter);
   }
-  KVSWEEP_TRY(record(result, scope, worker_id));
-  KVSWEEP_TRY(finish_unit(result, worker_id, live));
+  KVSWEEP_TRY(record(result, scope, reporter.worker_id));
+  KVSWEEP_TRY(finish_unit(result, reporter));
   return Verdict{};
 }
 
@@ -327,8 +326,7 @@ Status Workload::record(const wire::UnitResult& result, const store::Measurement
   return {};
 }
 
-Status Workload::finish_unit(const wire::UnitResult& result, const std::string& worker_id,
-                             const WorkerIds& live) {
+Status Workload::finish_unit(const wire::UnitResult& result, const Reporter& reporter) {
   const BoardUnit* known = board_.find(result.unit_id);
   if (known == nullptr) return {};
   const BoardUnit unit = *known;
@@ -339,10 +337,10 @@ Status Workload::finish_unit(const wire::UnitResult& result, const std::string& 
     return failed(unit.unit_id,
                   {ErrorCode::internal, fmt::format("the worker left out {} of {} examples", left,
                                                     unit.examples.size())},
-                  worker_id, live);
+                  reporter);
   }
   note_speed(unit, result.wall_ms);
-  KVSWEEP_TRY(record_unit(unit, "done", worker_id, "", result.wall_ms));
+  KVSWEEP_TRY(record_unit(unit, "done", reporter.worker_id, "", result.wall_ms));
   board_.remove(unit.unit_id);
   return {};
 }

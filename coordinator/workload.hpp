@@ -40,6 +40,14 @@ struct Verdict {
   std::string why;  // when refused
 };
 
+// Who reports, and whether under a live lease: only then may it charge or finish the unit's lease
+// holder's work; whatever comes late can add measurements, never take work away from others.
+struct Reporter {
+  std::string worker_id;
+  bool leased = false;
+  WorkerIds live;  // every connected worker
+};
+
 struct Grant {
   std::string unit_id;
   int attempt = 1;
@@ -76,12 +84,12 @@ class Workload {
     return board_.adopt(unit_id, attempt, worker_id) != nullptr;
   }
   void give_back(const std::string& unit_id) { board_.requeue(unit_id); }
-  // Charges a failure; fails what needs the unit when that was its last attempt.
+  // Charges a failure; fails what needs the unit when that was its last attempt. Ignored unless the
+  // reporter holds the lease.
   Status failed(const std::string& unit_id, const wire::UnitFailure& failure,
-                const std::string& worker_id, const WorkerIds& live);
+                const Reporter& reporter);
   // Records a result that is no failure, whatever lease it was made under.
-  Result<Verdict> accept(const wire::UnitResult& result, const std::string& worker_id,
-                         const WorkerIds& live);
+  Result<Verdict> accept(const wire::UnitResult& result, const Reporter& reporter);
   bool knows(const std::string& unit_id) const { return board_.find(unit_id) != nullptr; }
   size_t waiting() const { return board_.waiting(); }
   int64_t described() const { return described_; }  // tasks; grows when held results can be judged
@@ -109,17 +117,14 @@ class Workload {
   void note_speed(const BoardUnit& unit, double wall_ms);
   Status record_unit(const BoardUnit& unit, const std::string& state, const std::string& worker_id,
                      const std::string& failure, double wall_ms);
-  Result<Verdict> accept_description(const wire::UnitResult& result, const std::string& worker_id,
-                                     const WorkerIds& live);
-  Result<Verdict> accept_measurements(const wire::UnitResult& result, const std::string& worker_id,
-                                      const WorkerIds& live);
+  Result<Verdict> accept_description(const wire::UnitResult& result, const Reporter& reporter);
+  Result<Verdict> accept_measurements(const wire::UnitResult& result, const Reporter& reporter);
   Result<Verdict> refuse(const wire::UnitResult& result, const Error& error,
-                         const std::string& worker_id, const WorkerIds& live);
+                         const Reporter& reporter);
   Status record(const wire::UnitResult& result, const store::MeasurementScope& scope,
                 const std::string& worker_id);
   bool map_is_known(const std::string& map_id) const;
-  Status finish_unit(const wire::UnitResult& result, const std::string& worker_id,
-                     const WorkerIds& live);
+  Status finish_unit(const wire::UnitResult& result, const Reporter& reporter);
 
   ModelContext model_;
   store::Store& store_;

@@ -55,6 +55,18 @@ TEST(StudySpace, HardLimitHoldsExactlyWhatFits) {
   EXPECT_FALSE(StudySpace::make(spec(), kGeometry)->hard_limit());
 }
 
+TEST(StudySpace, ALimitBelowTheLightestMapIsRefused) {
+  StudySpec limited = spec();
+  limited.at = {.context = 1024, .batch = 1};
+  limited.limits.max_bits = 2.5;
+  EXPECT_TRUE(StudySpace::make(limited, kGeometry).ok());
+  limited.limits.max_bits = 2.49;
+  const auto refused = StudySpace::make(limited, kGeometry);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("2.500 effective bits"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST(StudySpace, WhatDoesNotFitTheModelIsRefused) {
   StudySpec many = spec();
   many.search.groups = 5;

@@ -47,7 +47,7 @@ TEST_F(UnitBoardTest, EachClassHasItsOwnLimit) {
     int attempts = 0;
     bool again = true;
     while (again && attempts < 100) {
-      ASSERT_NE(board.take("w1", live_), nullptr) << to_string(c.failure_class);
+      ASSERT_NE(board.take("w1", {"w1"}), nullptr) << to_string(c.failure_class);
       ++attempts;
       again = board.failed("u", c.failure_class, "w1", {"w1"});
     }

@@ -52,8 +52,8 @@ class WorkloadTest : public ::testing::Test {
             .examples = examples};
   }
 
-  Judgement accept(Workload& workload, const wire::UnitResult& result) {
-    const auto verdict = workload.accept(result, "w1", live_);
+  Judgement accept(Workload& workload, const wire::UnitResult& result, bool leased = true) {
+    const auto verdict = workload.accept(result, {"w1", leased, live_});
     EXPECT_TRUE(verdict.ok());
     return verdict.ok() ? verdict->judgement : Judgement::refused;
   }
@@ -127,7 +127,8 @@ TEST_F(WorkloadTest, ALateResultCompletesAndItsUnitIsNotLentAgain) {
   const int id = *work.begin(request(work, "K4V4"));
   const auto grant = work.take("w1", live_);
   const wire::UnitResult late = run(grant->unit);
-  ASSERT_TRUE(work.failed(grant->unit_id, {ErrorCode::worker_lost, "silent"}, "w1", live_).ok());
+  ASSERT_TRUE(
+      work.failed(grant->unit_id, {ErrorCode::worker_lost, "silent"}, {"w1", true, live_}).ok());
   EXPECT_EQ(work.waiting(), 2u);
   EXPECT_EQ(accept(work, late), Judgement::recorded);
   EXPECT_EQ(work.waiting(), 1u);
@@ -154,7 +155,7 @@ TEST_F(WorkloadTest, ResultOfAnEarlierProcessIsHeldUntilItCanBeChecked) {
   describe(work);
   EXPECT_EQ(accept(work, orphan), Judgement::recorded);
   const int id = *work.begin(request(work, "K4V4"));
-  EXPECT_EQ(work.evaluation(id).reused(), 3);
+  EXPECT_EQ(work.evaluation(id).reused(), 2);  // 10 examples by 3 are slices of 2, 3, 2 and 3
 }
 
 TEST_F(WorkloadTest, TheSameWorkHasTheSameUnitIdInEveryProcess) {
@@ -174,7 +175,8 @@ TEST_F(WorkloadTest, LastAttemptFailsTheEvaluationAndDropsItsUnits) {
   const int id = *work.begin(request(work, "K4V4"));
   const auto grant = work.take("w1", live_);
   ASSERT_TRUE(
-      work.failed(grant->unit_id, {ErrorCode::numerics, "NaN in layer 3"}, "w1", live_).ok());
+      work.failed(grant->unit_id, {ErrorCode::numerics, "NaN in layer 3"}, {"w1", true, live_})
+          .ok());
   EXPECT_EQ(work.take_ended(), std::vector<int>{id});
   EXPECT_EQ(work.evaluation(id).fate(), Evaluation::Fate::failed);
   EXPECT_EQ(work.evaluation(id).failure().message, "NaN in layer 3");
@@ -194,7 +196,7 @@ TEST_F(WorkloadTest, TwoEvaluationsOfOneScopeShareUnitsAndFate) {
   const int third = *work.begin(request(work, "K8V8"));
   const int fourth = *work.begin(request(work, "K8V8"));
   const auto bad = work.take("w1", live_);
-  ASSERT_TRUE(work.failed(bad->unit_id, {ErrorCode::numerics, "NaN"}, "w1", live_).ok());
+  ASSERT_TRUE(work.failed(bad->unit_id, {ErrorCode::numerics, "NaN"}, {"w1", true, live_}).ok());
   EXPECT_EQ(work.take_ended(), (std::vector<int>{third, fourth}));
 }
 
@@ -250,6 +252,12 @@ TEST_F(WorkloadTest, WhatIsNotOursIsRefusedAndChargedToItsUnit) {
   bad.protocol_hash = std::string(64, 'd');
   EXPECT_EQ(accept(work, bad), Judgement::refused);
   EXPECT_EQ(work.evaluation(id).missing().size(), 10u);
+
+  // Late nonsense charges nobody: the unit stays with whoever has it.
+  bad = good;
+  bad.maps[0].measurements[0].example_hash = std::string(64, 'e');
+  EXPECT_EQ(accept(work, bad, false), Judgement::refused);
+  EXPECT_EQ(work.waiting(), 0u);
 
   bad = good;
   bad.maps[0].measurements.pop_back();  // one example short: kept, and the unit done again

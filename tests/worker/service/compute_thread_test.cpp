@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <new>
@@ -36,6 +37,8 @@ class ComputeThreadTest : public ::testing::Test {
   wire::UnitResult result(ComputeThread& thread) {
     pollfd item{wake_, POLLIN, 0};
     EXPECT_EQ(poll(&item, 1, 10000), 1);
+    uint64_t count = 0;
+    EXPECT_EQ(read(wake_, &count, sizeof(count)), static_cast<ssize_t>(sizeof(count)));
     auto result = thread.take_result();
     EXPECT_TRUE(result.has_value());
     return result.value_or(wire::UnitResult{});
