@@ -173,6 +173,14 @@ std::vector<int64_t> counts_to_try() {
   return counts;
 }
 
+// Where those rows stand among the kBlockRows: at places of every kind within a kernel's tile.
+std::vector<int64_t> offsets_to_try(int64_t rows) {
+  const int64_t last = kBlockRows - rows;
+  std::vector<int64_t> offsets = {0, (rows * 7 + 3) % last};
+  if (rows <= 64) offsets.insert(offsets.end(), {1, 6});
+  return offsets;
+}
+
 // The smallest multiple none of whose counts differed.
 RowRule rule_from(const std::vector<int64_t>& differing) {
   for (const int64_t multiple : kMultiples) {
@@ -194,7 +202,7 @@ RowRule test_slice(int64_t in, int64_t columns, const Multiply& multiply) {
   multiply(x.data(), kBlockRows, all.data());
   std::vector<int64_t> differing;
   for (const int64_t rows : counts_to_try()) {
-    for (const int64_t first : {int64_t{0}, rows * 7 % (kBlockRows - rows)}) {
+    for (const int64_t first : offsets_to_try(rows)) {
       multiply(x.data() + first * in, rows, some.data());
       const size_t bytes = static_cast<size_t>(rows * columns) * sizeof(float);
       if (std::memcmp(some.data(), all.data() + first * columns, bytes) != 0) {
