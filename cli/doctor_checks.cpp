@@ -41,7 +41,7 @@ Finding versions() {
 std::string probe_text(const Json& probe) {
   JsonReader reader(probe, "probe");
   std::vector<std::string> parts;
-  for (const char* key : {"version", "numerics_class", "device", "cuda"}) {
+  for (const char* key : {"version", "numerics_class", "device_name", "cuda"}) {
     if (!reader.has(key)) continue;
     const Json& value = probe.at(key);
     parts.push_back(std::string(key) + " " +
@@ -66,7 +66,9 @@ Finding worker(const DoctorInput& input) {
     return {Health::warn, "worker", *program + " answers something that is not JSON",
             "use the kvsweep-worker of this release"};
   }
-  return {Health::ok, "worker", *program + ": " + probe_text(*probe), ""};
+  const bool same = probe->value("version", Json()) == kVersion;
+  return {same ? Health::ok : Health::warn, "worker", *program + ": " + probe_text(*probe),
+          same ? "" : fmt::format("it is of another release than this kvsweep ({})", kVersion)};
 }
 
 std::string folder_of(const std::string& path) {

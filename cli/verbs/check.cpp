@@ -78,13 +78,12 @@ class Check final : public Verb {
     std::error_code ignored;
     if (!std::filesystem::exists(spec.model, ignored)) return check;
     KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(spec.model));
-    KVSWEEP_ASSIGN(check.space, check_space(spec, geometry));
-    if (spec.limits.max_bits && *spec.limits.max_bits < check.space->least_bits) {
-      return bad_input(fmt::format(
-          "{}: study {}: limits.max_bits is {}, but the lightest map takes {:.3f} effective bits "
-          "at {} tokens; raise the limit, or add lighter candidates",
-          spec_, spec.name, *spec.limits.max_bits, check.space->least_bits, spec.at.context));
+    const Result<SpaceCheck> space = check_space(spec, geometry);
+    if (!space.ok()) {
+      return Error{space.error().code,
+                   fmt::format("{}: study {}: {}", spec_, spec.name, space.error().message)};
     }
+    check.space = *space;
     const auto store = database_.open(store::OpenMode::read_only);
     if (store.ok()) {
       KVSWEEP_ASSIGN(check.cost, estimate_cost(*store, spec));

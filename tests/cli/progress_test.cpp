@@ -1,11 +1,16 @@
 #include "cli/progress.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "core/json.hpp"
+#include "core/log.hpp"
 
 namespace kvsweep::cli {
 namespace {
@@ -96,6 +101,73 @@ TEST(ProgressPrinter, PlainLinesAreRareButNewPhasesAreShownAtOnce) {
   const std::string text = written.text();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+// A terminal of 60 columns, and what was written to it.
+class PseudoTerminal {
+ public:
+  PseudoTerminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
+    if (master_ < 0 || ::grantpt(master_) != 0 || ::unlockpt(master_) != 0) return;
+    file_ = std::fopen(::ptsname(master_), "w");
+    if (file_ == nullptr) return;
+    const winsize size{24, 60, 0, 0};
+    ::ioctl(master_, TIOCSWINSZ, &size);
+    ::setenv("TERM", "xterm", 1);
+  }
+  ~PseudoTerminal() {
+    if (file_ != nullptr) std::fclose(file_);
+    if (master_ >= 0) ::close(master_);
+  }
+  std::FILE* file() const { return file_; }
+  std::string text() const {
+    char block[4096];
+    const ssize_t count = ::read(master_, block, sizeof block);
+    return count > 0 ? std::string(block, static_cast<size_t>(count)) : "";
+  }
+
+ private:
+  int master_;
+  std::FILE* file_ = nullptr;
+};
+
+TEST(ProgressPrinter, OneLineThatIsRewrittenOnATerminal) {
+  const PseudoTerminal pty;
+  if (pty.file() == nullptr) GTEST_SKIP() << "no pseudo-terminals here";
+  const Terminal terminal(pty.file());
+  ASSERT_TRUE(terminal.interactive());
+  EXPECT_EQ(terminal.width(), 60);
+  ManualClock clock;
+  ProgressPrinter printer(terminal, clock, false);
+  printer.show(sample());
+  const std::string first = pty.text();
+  EXPECT_EQ(first.substr(0, 4), "\r\033[K");
+  EXPECT_EQ(first.find('\n'), std::string::npos);
+  EXPECT_EQ(display_width(first.substr(4)), 59u);  // cut, so that it never wraps
+  EXPECT_EQ(first.substr(4, 22), "[######....] smollm2: ");
+  // A log line does not stick to it: the live line is cleared first.
+  log::warn("test", "something happened");
+  EXPECT_EQ(pty.text(), "\r\033[K");
+  printer.show(sample());
+  pty.text();
+  printer.line("a line of its own");
+  EXPECT_EQ(pty.text(), "\r\033[Ka line of its own\r\n");
+  printer.show(sample());
+  pty.text();
+  printer.end();
+  EXPECT_EQ(pty.text(), "\r\n");
+}
+
+TEST(Terminal, ColoursOnATerminalUnlessNoColor) {
+  const PseudoTerminal pty;
+  if (pty.file() == nullptr) GTEST_SKIP() << "no pseudo-terminals here";
+  ::unsetenv("NO_COLOR");
+  EXPECT_EQ(Terminal(pty.file()).bold("x"), "\033[1mx\033[0m");
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(Terminal(pty.file()).bold("x"), "x");
+  EXPECT_TRUE(Terminal(pty.file()).interactive());
+  ::unsetenv("NO_COLOR");
+  const Written file;
+  EXPECT_EQ(Terminal(file.file()).bold("x"), "x");
 }
 
 }  // namespace

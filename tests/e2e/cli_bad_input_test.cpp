@@ -97,8 +97,9 @@ TEST_F(CliBadInput, ModelWithoutWeightsOrTokenizer) {
 TEST_F(CliBadInput, LimitsThatNoMapOfThisModelMeets) {
   write_model(config_);
   // 2-bit codes with one pair of parameters per head of 64: 2.5 bits; the spec alone allows 2.1.
-  expect_error({"check", spec("limits: {max_bits: 2.1}\nsearch: {groups: 2}\n")},
-               "the lightest map takes 2.500 effective bits");
+  expect_error(
+      {"check", spec("limits: {max_bits: 2.1}\nsearch: {groups: 2}\n")},
+      "study toy: no map of the search space fits limits.max_bits 2.1: the lightest needs 2.500");
   expect_error({"check", spec("search: {groups: 9}\n")},
                "search.groups is 9; the model has 4 layers");
 }
