@@ -7,8 +7,8 @@ namespace kvsweep::coordinator {
 
 namespace {
 
-constexpr int64_t kByeMs = 2000;       // for workers to say Bye
-constexpr int64_t kPatienceMs = 5000;  // for the processes of local ones to end
+constexpr int64_t kByeMs = 2000;      // for workers to say Bye
+constexpr int64_t kPatienceMs = 500;  // for the processes of local ones to end, before SIGTERM
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Workers, SixteenAtOnce) {
   StudyLab lab({.trials = 64});
-  Process coordinator = lab.coordinator();
+  Process coordinator = lab.coordinator({"lease_ms=20000"});
   std::vector<Process> workers;
   for (int i = 0; i < 16; ++i) workers.push_back(lab.worker("w" + std::to_string(i), "ms=3"));
   ASSERT_EQ(coordinator.wait(120000), 0) << lab.output("coordinator");

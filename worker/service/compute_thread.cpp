@@ -13,6 +13,8 @@ namespace kvsweep::service {
 
 namespace {
 
+constexpr size_t kLongestMessage = 4000;  // bytes
+
 wire::UnitResult failure(ErrorCode code, const std::string& message) {
   wire::UnitResult result;
   result.failure = wire::UnitFailure{code, message};
@@ -107,7 +109,12 @@ wire::UnitResult ComputeThread::run(const wire::Lease& lease) {
   } catch (const std::bad_alloc&) {
     result = failure(ErrorCode::oom, "the worker ran out of memory");
   } catch (const std::exception& e) {
-    result = failure(ErrorCode::internal, replace_invalid_utf8(e.what()));
+    result = failure(ErrorCode::internal, e.what());
+  }
+  if (result.failure) {
+    // What the other side would not accept as text (a path, a long list) must not cost the message.
+    std::string& message = result.failure->message;
+    message = replace_invalid_utf8(message.substr(0, kLongestMessage));
   }
   result.lease_id = lease.lease_id;
   result.unit_id = lease.unit.unit_id;
