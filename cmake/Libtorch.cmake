@@ -50,6 +50,12 @@ set_target_properties(kvsweep_c10 PROPERTIES
   IMPORTED_LOCATION ${_torch}/lib/libc10.so
   IMPORTED_SONAME libc10.so)
 
+# The wheel's own OpenMP, not the compiler's: one process must not have two thread pools.
+add_library(kvsweep_gomp SHARED IMPORTED GLOBAL)
+set_target_properties(kvsweep_gomp PROPERTIES
+  IMPORTED_LOCATION ${_torch}/lib/libgomp.so.1
+  IMPORTED_SONAME libgomp.so.1)
+
 add_library(kvsweep_torch SHARED IMPORTED GLOBAL)
 add_library(kvsweep::torch ALIAS kvsweep_torch)
 set_target_properties(kvsweep_torch PROPERTIES
@@ -58,7 +64,7 @@ set_target_properties(kvsweep_torch PROPERTIES
   # Imported targets are SYSTEM includes: our warnings do not apply to ATen.
   INTERFACE_INCLUDE_DIRECTORIES ${_include}
   INTERFACE_COMPILE_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1
-  INTERFACE_LINK_LIBRARIES kvsweep_c10
+  INTERFACE_LINK_LIBRARIES "kvsweep_c10;kvsweep_gomp"
   # libtorch_cpu finds libcudart and libcupti by its own run path; the linker need not.
   INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
 
