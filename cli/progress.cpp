@@ -11,7 +11,7 @@
 namespace kvsweep::cli {
 namespace {
 
-constexpr int64_t kPlainEveryMs = 5000;
+constexpr int64_t kPlainEveryMs = 10000;
 constexpr int64_t kBarColumns = 10;
 
 }  // namespace
@@ -23,9 +23,9 @@ std::string progress_bar(int64_t done, int64_t budget) {
          std::string(static_cast<size_t>(kBarColumns - filled), '.') + "]";
 }
 
-std::string progress_text(const coordinator::StudyProgress& p) {
+std::string progress_text(const coordinator::StudyProgress& p, const std::string& what) {
   std::string text = fmt::format("{}: {}", p.study.empty() ? "evaluation" : p.study, p.phase);
-  if (p.trials_budget > 0) text += fmt::format("  {}/{} trials", p.trials_done, p.trials_budget);
+  if (p.trials_budget > 0) text += fmt::format("  {}/{} {}", p.trials_done, p.trials_budget, what);
   std::vector<std::string> notes;
   if (p.trials_reused > 0) notes.push_back(fmt::format("{} reused", p.trials_reused));
   if (p.trials_failed > 0) notes.push_back(fmt::format("{} failed", p.trials_failed));
@@ -64,8 +64,9 @@ std::string progress_json(const coordinator::StudyProgress& p) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-ProgressPrinter::ProgressPrinter(const Terminal& terminal, const Clock& clock, bool json)
-    : terminal_(terminal), clock_(clock), json_(json) {
+ProgressPrinter::ProgressPrinter(const Terminal& terminal, const Clock& clock, bool json,
+                                 std::string what)
+    : terminal_(terminal), clock_(clock), json_(json), what_(std::move(what)) {
   // A log line must not be glued to the live one.
   log::before_write([this] {
     const std::lock_guard lock(mutex_);
@@ -90,7 +91,7 @@ void ProgressPrinter::show(const coordinator::StudyProgress& progress) {
                                 ? progress_bar(progress.trials_done, progress.trials_budget) + " "
                                 : "";
     const auto width = static_cast<size_t>(std::max(20, terminal_.width() - 1));
-    terminal_.print("\r\033[K" + shortened(bar + progress_text(progress), width));
+    terminal_.print("\r\033[K" + shortened(bar + progress_text(progress, what_), width));
     live_ = true;
     return;
   }
@@ -100,7 +101,7 @@ void ProgressPrinter::show(const coordinator::StudyProgress& progress) {
   last_ms_ = now;
   last_phase_ = progress.phase;
   last_study_ = progress.study;
-  terminal_.print((json_ ? progress_json(progress) : progress_text(progress)) + "\n");
+  terminal_.print((json_ ? progress_json(progress) : progress_text(progress, what_)) + "\n");
 }
 
 void ProgressPrinter::line(const std::string& text) {

@@ -14,8 +14,9 @@
 
 namespace kvsweep::cli {
 
-// One line of plain text, without colours.
-std::string progress_text(const coordinator::StudyProgress& progress);
+// One line of plain text, without colours. `what` is counted: "trials".
+std::string progress_text(const coordinator::StudyProgress& progress,
+                          const std::string& what = "trials");
 std::string progress_json(const coordinator::StudyProgress& progress);  // without line end
 // "[####......]", 12 columns.
 std::string progress_bar(int64_t done, int64_t budget);
@@ -23,7 +24,8 @@ std::string progress_bar(int64_t done, int64_t budget);
 // Thread-safe.
 class ProgressPrinter {
  public:
-  ProgressPrinter(const Terminal& terminal, const Clock& clock, bool json);
+  ProgressPrinter(const Terminal& terminal, const Clock& clock, bool json,
+                  std::string what = "trials");
   ~ProgressPrinter();  // ends the live line
   ProgressPrinter(const ProgressPrinter&) = delete;
   ProgressPrinter& operator=(const ProgressPrinter&) = delete;
@@ -38,6 +40,7 @@ class ProgressPrinter {
   const Terminal& terminal_;
   const Clock& clock_;
   const bool json_;
+  const std::string what_;
   std::mutex mutex_;
   bool live_ = false;
   int64_t last_ms_ = INT64_MIN;

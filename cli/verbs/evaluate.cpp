@@ -62,7 +62,7 @@ class Evaluate final : public Verb {
     KVSWEEP_ASSIGN(store::Store store, database_.open(store::OpenMode::read_write));
     KVSWEEP_TRY(store.put_map(named.map));
     catch_signals();
-    ProgressPrinter printer(context.err, context.clock, json_);
+    ProgressPrinter printer(context.err, context.clock, json_, "measured");
     const Result<coordinator::EvaluateReport> report =
         coordinator::evaluate(request, store, options, context.clock, context.stop,
                               [&](const coordinator::StudyProgress& p) { printer.show(p); });

@@ -90,11 +90,11 @@ TEST(ProgressPrinter, PlainLinesAreRareButNewPhasesAreShownAtOnce) {
     coordinator::StudyProgress p = sample();
     printer.show(p);  // line 1
     for (int i = 0; i < 10; ++i) {
-      clock.advance(400);
-      printer.show(p);  // 4 s in all: nothing
+      clock.advance(900);
+      printer.show(p);  // 9 s in all: nothing
     }
     clock.advance(1000);
-    printer.show(p);  // line 2: 5 s later
+    printer.show(p);  // line 2: 10 s later
     p.phase = "reporting";
     printer.show(p);  // line 3
   }
