@@ -38,11 +38,12 @@ endif()
 
 # The wheel's include folder also holds other projects' headers, fmt 12 among them, which would win
 # over the system's fmt 9 that we link. Only what ATen needs is made visible, in one place for all
-# build folders, so that they share the compiler cache.
+# build folders, so that they share the compiler cache. Relative links: they hold wherever .deps is
+# seen from, and two checkouts that share it write the same.
 set(_include ${KVSWEEP_DEPS_DIR}/libtorch-include)
 file(MAKE_DIRECTORY ${_include})
 foreach(_folder IN ITEMS ATen c10 torch)
-  file(CREATE_LINK ${_torch}/include/${_folder} ${_include}/${_folder} SYMBOLIC)
+  file(CREATE_LINK ../python/torch/include/${_folder} ${_include}/${_folder} SYMBOLIC)
 endforeach()
 
 add_library(kvsweep_c10 SHARED IMPORTED GLOBAL)
