@@ -4,15 +4,12 @@
 
 #include "core/json_reader.hpp"
 #include "core/wire/cbor_check.hpp"
+#include "core/wire/limits.hpp"
 #include "core/wire/messages.hpp"
 
 namespace kvsweep::wire {
 namespace {
 
-constexpr size_t kMaxId = 256;
-constexpr size_t kMaxText = 1024;
-constexpr size_t kMaxReason = 16384;
-constexpr size_t kMaxPath = 4096;
 constexpr size_t kMaxLeases = 64;
 constexpr size_t kMaxMaps = 4096;
 constexpr size_t kMaxExamples = 1 << 20;

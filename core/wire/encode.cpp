@@ -1,4 +1,5 @@
 #include "core/text.hpp"
+#include "core/wire/limits.hpp"
 #include "core/wire/messages.hpp"
 
 namespace kvsweep::wire {
@@ -10,6 +11,17 @@ std::string clean(const std::string& text) {
   return valid_utf8(text) ? text : replace_invalid_utf8(text);
 }
 
+// A sentence that the other side will take whatever its length: an error message that is too long
+// must not make a result undeliverable. Cut between code points.
+std::string sentence(const std::string& text, size_t most) {
+  std::string fit = clean(text);
+  if (fit.size() <= most) return fit;
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(fit[end]) & 0xc0) == 0x80) --end;
+  fit.resize(end);
+  return fit;
+}
+
 Json base_of(const char* type) {
   return {{"v", kProtocolVersion}, {"t", type}};
 }
@@ -17,12 +29,12 @@ Json base_of(const char* type) {
 Json body(const Hello& m) {
   Json json = base_of("hello");
   json["worker_id"] = clean(m.worker_id);
-  json["host"] = clean(m.host);
+  json["host"] = sentence(m.host, kMaxText);
   json["pid"] = m.pid;
-  json["version"] = clean(m.version);
-  json["device"] = clean(m.device);
-  json["device_name"] = clean(m.device_name);
-  json["numerics_class"] = clean(m.numerics_class);
+  json["version"] = sentence(m.version, kMaxText);
+  json["device"] = sentence(m.device, kMaxText);
+  json["device_name"] = sentence(m.device_name, kMaxText);
+  json["numerics_class"] = sentence(m.numerics_class, kMaxText);
   json["threads"] = m.threads;
   json["memory_bytes"] = m.memory_bytes;
   return json;
@@ -38,7 +50,7 @@ Json body(const Welcome& m) {
 
 Json body(const Refuse& m) {
   Json json = base_of("refuse");
-  json["reason"] = clean(m.reason);
+  json["reason"] = sentence(m.reason, kMaxReason);
   return json;
 }
 
@@ -105,7 +117,7 @@ Json body(const UnitResult& m) {
   json["model_hash"] = clean(m.model_hash);
   json["protocol_hash"] = clean(m.protocol_hash);
   json["base"] = to_string(m.base);
-  json["numerics_class"] = clean(m.numerics_class);
+  json["numerics_class"] = sentence(m.numerics_class, kMaxText);
   json["batch_invariant"] = m.batch_invariant;
   json["maps"] = Json::array();
   for (const MapMeasurements& map : m.maps) json["maps"].push_back(to_json(map));
@@ -117,7 +129,7 @@ Json body(const UnitResult& m) {
   }
   if (m.failure) {
     json["failure"] = {{"code", to_string(m.failure->code)},
-                       {"message", clean(m.failure->message)}};
+                       {"message", sentence(m.failure->message, kMaxReason)}};
   }
   json["wall_ms"] = m.wall_ms;
   return json;
@@ -132,7 +144,7 @@ Json body(const Ack& m) {
 Json body(const Release& m) {
   Json json = base_of("release");
   json["lease_id"] = clean(m.lease_id);
-  json["reason"] = clean(m.reason);
+  json["reason"] = sentence(m.reason, kMaxReason);
   return json;
 }
 
@@ -142,7 +154,7 @@ Json body(const Drain&) {
 
 Json body(const Bye& m) {
   Json json = base_of("bye");
-  json["reason"] = clean(m.reason);
+  json["reason"] = sentence(m.reason, kMaxReason);
   return json;
 }
 

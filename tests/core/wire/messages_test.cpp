@@ -137,6 +137,23 @@ TEST(Messages, TextThatIsNotUtf8IsRepairedBeforeSending) {
   EXPECT_EQ(std::get<UnitResult>(*back).maps[0].measurements[0].text, "cut \ufffd\ufffd");
 }
 
+TEST(Messages, LongSentencesAreCutSoThatTheyArrive) {
+  UnitResult m = result_message();
+  m.maps.clear();
+  // 16384 is even and the euro sign takes three bytes: the cut falls inside one.
+  std::string text;
+  while (text.size() < 100000) text += "\u20ac";
+  m.failure = UnitFailure{ErrorCode::internal, text};
+  const auto back = decode(encode(m));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  const std::string& arrived = std::get<UnitResult>(*back).failure->message;
+  EXPECT_EQ(arrived, text.substr(0, 16383));  // 5461 whole signs
+  EXPECT_TRUE(decode(encode(Refuse{text})).ok());
+  Hello hello{"w"};
+  hello.device_name = text;
+  EXPECT_TRUE(decode(encode(hello)).ok());
+}
+
 std::string cbor(const Json& json) {
   std::string bytes;
   Json::to_cbor(json, bytes);
