@@ -43,7 +43,9 @@ endif()
 set(_include ${KVSWEEP_DEPS_DIR}/libtorch-include)
 file(MAKE_DIRECTORY ${_include})
 foreach(_folder IN ITEMS ATen c10 torch)
-  file(CREATE_LINK ../python/torch/include/${_folder} ${_include}/${_folder} SYMBOLIC)
+  if(NOT EXISTS ${_include}/${_folder})  # making it anew would pull it from under other builds
+    file(CREATE_LINK ../python/torch/include/${_folder} ${_include}/${_folder} SYMBOLIC)
+  endif()
 endforeach()
 
 add_library(kvsweep_c10 SHARED IMPORTED GLOBAL)
