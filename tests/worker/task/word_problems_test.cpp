@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "core/hash.hpp"
@@ -25,10 +27,12 @@ std::string question_of(const Example& zero_shot) {
 }
 
 std::multiset<int> numbers_in(const std::string& text) {
-  static const std::regex kNumber("[0-9]+");
   std::multiset<int> numbers;
-  for (std::sregex_iterator it(text.begin(), text.end(), kNumber), end; it != end; ++it) {
-    numbers.insert(std::stoi(it->str()));
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!std::isdigit(static_cast<unsigned char>(text[i]))) continue;
+    size_t digits = 0;
+    numbers.insert(std::stoi(text.substr(i), &digits));
+    i += digits;
   }
   return numbers;
 }
@@ -45,33 +49,35 @@ double calculated(double left, const std::string& op, double right) {
 // stories state nothing superfluous), and the last result must be the final answer. Returns the
 // number of steps.
 int check_answer(const std::string& question, const std::string& answer) {
-  static const std::regex kStep(
-      R"(([0-9]+)([-+*/])([0-9]+) = \$?<<([0-9]+)([-+*/])([0-9]+)=([0-9]+)>>([0-9]+))");
   const std::multiset<int> stated = numbers_in(question);
   std::set<int> results;
   std::set<int> used;
   int steps = 0;
   int last = -1;
-  for (std::sregex_iterator it(answer.begin(), answer.end(), kStep), end; it != end;
-       ++it, ++steps) {
-    const std::smatch& m = *it;
-    EXPECT_EQ(m[1], m[4]);
-    EXPECT_EQ(m[2], m[5]);
-    EXPECT_EQ(m[3], m[6]);
-    const int left = std::stoi(m[4]);
-    const int right = std::stoi(m[6]);
-    const int claimed = std::stoi(m[7]);
-    const std::string op = m[5];
-    EXPECT_EQ(calculated(left, op, right), claimed) << m.str();
-    EXPECT_EQ(m[8], m[7]);
+  for (size_t at = answer.find("<<"); at != std::string::npos; at = answer.find("<<", at + 2)) {
+    int left = 0;
+    int right = 0;
+    int claimed = 0;
+    int written = 0;
+    char op[2] = {};
+    EXPECT_EQ(std::sscanf(answer.c_str() + at, "<<%d%1[-+*/]%d=%d>>%d", &left, op, &right, &claimed,
+                          &written),
+              5)
+        << answer;
+    const std::string terms = std::to_string(left) + op + std::to_string(right);
+    const std::string before = answer.substr(0, at);  // "... 3*4 = " or "... 3*4 = $"
+    EXPECT_TRUE(before.ends_with(" " + terms + " = ") || before.ends_with(" " + terms + " = $"));
+    EXPECT_EQ(calculated(left, op, right), claimed) << terms;
+    EXPECT_EQ(written, claimed);
     for (int term : {left, right}) {
       EXPECT_TRUE(stated.contains(term) || results.contains(term)) << term << " comes from nowhere";
       used.insert(term);
     }
     results.insert(claimed);
     last = claimed;
+    ++steps;
   }
-  EXPECT_EQ(static_cast<int>(std::count(answer.begin(), answer.end(), '<')), 2 * steps);
+  EXPECT_EQ(static_cast<int>(std::count(answer.begin(), answer.end(), '=')), 2 * steps);
   for (int number : stated) EXPECT_TRUE(used.contains(number)) << number << " is not used";
   EXPECT_TRUE(answer.ends_with("\n#### " + std::to_string(last))) << answer;
   return steps;
