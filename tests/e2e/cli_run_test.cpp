@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -119,14 +120,14 @@ TEST_F(CliRun, InterruptedOnceDrainsAndTheNextRunGoesOn) {
 }
 
 TEST_F(CliRun, InterruptedTwiceStopsAtOnce) {
-  // Units that never end: a drain alone would wait.
-  test::CliCommand command = tune({}, "hang_at=2");
+  // One unit never ends: a drain alone would wait.
+  test::CliCommand command = tune({}, "hang_once=" + lab_.path("hung"));
   test::Command process{.words = {test::kvsweep_program()},
                         .environment = command.environment,
                         .output = lab_.path("tune.log")};
   process.words.insert(process.words.end(), command.words.begin(), command.words.end());
   test::Process running(process);
-  ASSERT_TRUE(test::eventually(60000, [&] { return lab_.runs().size() >= 1; }));
+  ASSERT_TRUE(test::eventually(60000, [&] { return std::filesystem::exists(lab_.path("hung")); }));
   running.signal(SIGTERM);
   EXPECT_FALSE(running.wait(500).has_value());
   running.signal(SIGTERM);

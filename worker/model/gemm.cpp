@@ -1,6 +1,7 @@
 #include "worker/model/gemm.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linear.h>
 #include <sys/mman.h>
@@ -87,7 +88,8 @@ void Linear::State::multiply(const Slice& slice, const float* x, int64_t rows, f
     MklPacked::instance()->multiply(x, rows, in, slice.weight.get(), slice.columns, y, y_stride);
     return;
   }
-  const at::Tensor input = at::from_blob(const_cast<float*>(x), {rows, in}, at::kFloat);
+  // A copy, because MKL's result also depends on how the rows lie to a cache line.
+  const at::Tensor input = at::from_blob(const_cast<float*>(x), {rows, in}, at::kFloat).clone();
   const at::Tensor weight = at::from_blob(slice.weight.get(), {slice.columns, in}, at::kFloat);
   at::from_blob(y, {rows, slice.columns}, {y_stride, 1}, at::kFloat)
       .copy_(at::linear(input, weight));
