@@ -193,27 +193,55 @@ RowRule rule_from(const std::vector<int64_t>& differing) {
   return {kMultiples[std::size(kMultiples) - 1], false};
 }
 
-// Computes rows of one slice few at a time, with `multiply(x, rows, y)`, against all at once.
+// Compares rows of one slice, `multiply(x, rows, y)`, computed few at a time with the same rows
+// computed kBlockRows at once.
 template <typename Multiply>
-RowRule test_slice(int64_t in, int64_t columns, const Multiply& multiply) {
-  std::vector<float> x(static_cast<size_t>(kBlockRows * in));
-  Rng rng(1, "gemm rows");
-  for (float& value : x) value = static_cast<float>(rng.uniform() * 2 - 1);
-  std::vector<float> all(static_cast<size_t>(kBlockRows * columns));
-  std::vector<float> some(all.size());
-  multiply(x.data(), kBlockRows, all.data());
-  std::vector<int64_t> differing;
-  for (const int64_t rows : counts_to_try()) {
-    for (const int64_t first : offsets_to_try(rows)) {
-      multiply(x.data() + first * in, rows, some.data());
-      const size_t bytes = static_cast<size_t>(rows * columns) * sizeof(float);
-      if (std::memcmp(some.data(), all.data() + first * columns, bytes) != 0) {
-        differing.push_back(rows);
-      }
+class SliceTest {
+ public:
+  SliceTest(int64_t in, int64_t columns, const Multiply& multiply)
+      : in_(in), columns_(columns), multiply_(multiply) {
+    Rng rng(1, "gemm rows");
+    x_.resize(static_cast<size_t>(kBlockRows * in));
+    for (float& value : x_) value = static_cast<float>(rng.uniform() * 2 - 1);
+    moved_.resize(x_.size() + kLargestShift);
+    all_.resize(static_cast<size_t>(kBlockRows * columns));
+    some_.resize(all_.size());
+    multiply_(x_.data(), kBlockRows, all_.data());
+  }
+
+  RowRule run() {
+    for (const int64_t rows : counts_to_try()) {
+      for (const int64_t first : offsets_to_try(rows)) compare(x_.data(), first, rows);
+    }
+    // Elsewhere relative to a cache line, which libraries also choose kernels by.
+    for (const int64_t shift : {int64_t{1}, int64_t{4}, kLargestShift}) {
+      std::copy(x_.begin(), x_.end(), moved_.begin() + shift);
+      for (const int64_t rows : kMultiples) compare(moved_.data() + shift, 0, rows);
+      compare(moved_.data() + shift, 0, kBlockRows);
+    }
+    return rule_from(differing_);
+  }
+
+ private:
+  static constexpr int64_t kLargestShift = 8;  // floats
+
+  void compare(const float* x, int64_t first, int64_t rows) {
+    multiply_(x + first * in_, rows, some_.data());
+    const size_t bytes = static_cast<size_t>(rows * columns_) * sizeof(float);
+    if (std::memcmp(some_.data(), all_.data() + first * columns_, bytes) != 0) {
+      differing_.push_back(rows);
     }
   }
-  return rule_from(differing);
-}
+
+  int64_t in_;
+  int64_t columns_;
+  const Multiply& multiply_;
+  std::vector<float> x_;
+  std::vector<float> moved_;
+  std::vector<float> all_;
+  std::vector<float> some_;
+  std::vector<int64_t> differing_;
+};
 
 }  // namespace
 
@@ -228,7 +256,7 @@ RowRule Gemm::rule_for(const Linear& linear) {
       const auto multiply = [&](const float* x, int64_t rows, float* y) {
         state.multiply(*slice, x, rows, y, slice->columns);
       };
-      at->second = test_slice(state.in, slice->columns, multiply);
+      at->second = SliceTest(state.in, slice->columns, multiply).run();
     }
     result.multiple = std::lcm(result.multiple, at->second.multiple);
     result.invariant = result.invariant && at->second.invariant;
