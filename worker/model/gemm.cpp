@@ -245,8 +245,10 @@ class SliceTest {
 
 }  // namespace
 
-// Only the last slice of a matrix may have another width than the first.
+// Only the last slice of a matrix may have another width than the first. The check runs on one
+// thread, as each slice does in `apply`: with more, the library splits the sums, by its own mood.
 RowRule Gemm::rule_for(const Linear& linear) {
+  const OneThread one_thread;
   const Linear::State& state = *linear.state_;
   RowRule result;
   for (const Slice* slice : {&state.slices.front(), &state.slices.back()}) {

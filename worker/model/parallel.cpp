@@ -23,4 +23,12 @@ void run_tasks(int64_t count, const std::function<void(int64_t)>& task) {
   });
 }
 
+OneThread::OneThread() : threads_(at::get_num_threads()) {
+  set_threads(1);
+}
+
+OneThread::~OneThread() {
+  set_threads(threads_);
+}
+
 }  // namespace kvsweep::model

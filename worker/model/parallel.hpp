@@ -14,4 +14,16 @@ void set_threads(int threads);
 // which thread runs it. Exceptions reach the caller.
 void run_tasks(int64_t count, const std::function<void(int64_t)>& task);
 
+// While it lives, one thread is used, also inside the GEMM library; afterwards as many as before.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int threads_;
+};
+
 }  // namespace kvsweep::model
