@@ -119,10 +119,16 @@ class PseudoTerminal {
     if (master_ >= 0) ::close(master_);
   }
   std::FILE* file() const { return file_; }
+  // What was written since the last call. The kernel hands it over in pieces and in its own time,
+  // so a mark is sent behind it and waited for.
   std::string text() const {
-    char block[4096];
-    const ssize_t count = ::read(master_, block, sizeof block);
-    return count > 0 ? std::string(block, static_cast<size_t>(count)) : "";
+    constexpr char kMark = '\x1e';
+    std::fputc(kMark, file_);
+    std::fflush(file_);
+    std::string all;
+    char byte = 0;
+    while (::read(master_, &byte, 1) == 1 && byte != kMark) all += byte;
+    return all;
   }
 
  private:
