@@ -185,10 +185,10 @@ Result<DatabaseFile> open_reader(const std::string& path) {
   }
   if (identity->version > kSchemaVersion) return too_new(path, identity->version);
   if (identity->version < kSchemaVersion) {
-    return Error{ErrorCode::conflict, path + " has the older schema version " +
-                                          std::to_string(identity->version) +
-                                          " (this kvsweep reads " + std::to_string(kSchemaVersion) +
-                                          "); migrate it with: kvsweep db migrate --db " + path};
+    return Error{ErrorCode::conflict,
+                 path + " has the older schema version " + std::to_string(identity->version) +
+                     " (this kvsweep reads " + std::to_string(kSchemaVersion) +
+                     "); kvsweep tune, evaluate and import migrate it, after a backup"};
   }
   KVSWEEP_TRY(execute(connection, "PRAGMA query_only = ON; PRAGMA mmap_size = 0"));
   return file;

@@ -9,6 +9,12 @@
 namespace kvsweep::cli {
 namespace {
 
+// Reports of a study are long; --json prints them whole.
+std::string shortened(const std::string& detail) {
+  constexpr size_t kWidth = 100;
+  return detail.size() <= kWidth ? detail : detail.substr(0, kWidth) + " ...";
+}
+
 class StatusVerb final : public Verb {
  public:
   void declare(Options& options) override {
@@ -97,7 +103,7 @@ class StatusVerb final : public Verb {
       for (const FrontReport& front : fronts) {
         if (front.study.id == event.study_id) study = full_name(front.study);
       }
-      table.row({utc_text(event.utc_ms), study, event.kind, event.detail});
+      table.row({utc_text(event.utc_ms), study, event.kind, shortened(event.detail)});
     }
     return table;
   }

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "worker/kernels/cpu_ops.hpp"
+
 namespace kvsweep::engine {
 namespace {
 
@@ -43,6 +45,10 @@ void prepare_environment() {
 std::string numerics_class() {
   const Processor cpu = processor();
   std::string name = "cpu/" + cpu.isa + "/fp32/torch-" + TORCH_VERSION + "/" + cpu.vendor;
+  // What KVSWEEP_ISA or an incomplete processor makes of attention; its sums differ by vector
+  // width.
+  const std::string kernels = kernels::cpu_ops().name;
+  if (kernels != (cpu.isa == "sse" ? "baseline" : cpu.isa)) name += "/kernels-" + kernels;
   const char* mkl = std::getenv(kMklVariable);
   const std::string value = mkl != nullptr ? mkl : "";
   if (value != wanted_mkl(cpu)) name += "/mkl-" + (value.empty() ? "default" : value);
