@@ -154,6 +154,15 @@ Result<std::string> find_worker_program(const std::string& given) {
                    " nor on PATH; build it, or name it with --worker-program or KVSWEEP_WORKER");
 }
 
+Error become(const std::string& program, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program);
+  std::vector<char*> pointers;
+  for (std::string& word : arguments) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execv(program.c_str(), pointers.data());
+  return io_error("cannot start " + program + ": " + std::strerror(errno));
+}
+
 Result<std::string> output_of(const ProgramRun& run) {
   int out[2];
   int err[2];

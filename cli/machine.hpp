@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -14,6 +15,9 @@ std::string environment(const char* name);
 // kvsweep-worker: `given`, else $KVSWEEP_WORKER, else beside this program, else in the worker
 // folder of a build tree, else on PATH.
 Result<std::string> find_worker_program(const std::string& given);
+
+// This process becomes `program` with these arguments; returns only to say why it did not (io).
+Error become(const std::string& program, std::vector<std::string> arguments);
 
 // Processors this process may use (affinity and cgroup).
 int usable_processors();

@@ -15,6 +15,7 @@ inline constexpr int64_t kMaxExamples = 10'000'000;
 inline constexpr int64_t kMaxShots = 256;
 inline constexpr int64_t kMaxNewTokens = 32'768;
 inline constexpr int64_t kMaxContext = int64_t{1} << 30;  // tokens
+inline constexpr int64_t kMaxLength = int64_t{1} << 20;   // tokens of a prompt
 inline constexpr int64_t kMaxBatch = 1'000'000;           // sequences
 inline constexpr double kMaxBits = 64;
 inline constexpr double kMaxKlLoss = 1000;  // nats per token

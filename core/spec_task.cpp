@@ -37,9 +37,11 @@ void SpecTask::apply(const YAML::Node& node, const std::string& where,
   read("seed", seed, 0, kMaxSeed);
   read("examples", examples, 0, kMaxExamples);
   read("max_new_tokens", max_new_tokens, 1, kMaxNewTokens);
+  read("length", length, 1, kMaxLength);
   if (const auto text = reader.text("split")) split = text;
   if (const auto text = reader.text("metric")) metric = text;
   if (reader.has("seed")) seed_mark = reader.mark("seed");
+  if (reader.has("length")) length_mark = reader.mark("length");
   if (reader.has("split")) split_mark = reader.mark("split");
   if (reader.has("metric")) metric_mark = reader.mark("metric");
 }
@@ -50,7 +52,7 @@ TaskSpec SpecTask::finished(YamlContext& context) const {
     context.fail(place, fmt::format("key \"{}.name\" is missing", path));
     return task;
   }
-  const TaskOptions options{name, shots, split, seed, max_new_tokens, examples, metric};
+  const TaskOptions options{name, shots, split, seed, max_new_tokens, length, examples, metric};
   const Result<TaskSpec> made = make_task(options);
   if (made.ok()) return *made;
   YAML::Mark mark = place;
@@ -60,6 +62,8 @@ TaskSpec SpecTask::finished(YamlContext& context) const {
     mark = metric_mark;
   } else if (split && !check_split(name, *split).ok()) {
     mark = split_mark;
+  } else if (length && task_info(name)->length == 0) {
+    mark = length_mark;
   } else if (seed) {
     mark = seed_mark;
   }

@@ -130,6 +130,12 @@ Result<TaskSpec> make_task(const TaskOptions& options) {
     return bad_input("task " + options.name +
                      " is read from a data set, so a seed has no meaning; remove it");
   }
+  if (options.length && info.length == 0) {
+    return bad_input("task " + options.name +
+                     " makes its own prompts, so a length has no meaning; "
+                     "remove it");
+  }
+  KVSWEEP_TRY(in_range("length", options.length, 1, kMaxLength));
   KVSWEEP_TRY(in_range("shots", options.shots, 0, kMaxShots));
   KVSWEEP_TRY(in_range("seed", options.seed, 0, kMaxSeed));
   KVSWEEP_TRY(in_range("max_new_tokens", options.max_new_tokens, 1, kMaxNewTokens));
@@ -140,6 +146,7 @@ Result<TaskSpec> make_task(const TaskOptions& options) {
   task.protocol.seed = options.seed.value_or(0);
   task.protocol.max_new_tokens =
       static_cast<int>(options.max_new_tokens.value_or(info.max_new_tokens));
+  task.protocol.length = static_cast<int>(options.length.value_or(info.length));
   task.examples = options.examples.value_or(0);
   return task;
 }

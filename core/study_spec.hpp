@@ -46,6 +46,7 @@ struct TaskOptions {
   std::optional<std::string> split;
   std::optional<int64_t> seed;  // generated tasks only
   std::optional<int64_t> max_new_tokens;
+  std::optional<int64_t> length;  // only tasks that are made to a length
   std::optional<int64_t> examples;
   std::optional<std::string> metric;
 };

@@ -18,8 +18,9 @@ std::string near_hint(std::string_view word, const std::vector<std::string>& kno
 
 const std::vector<TaskInfo>& tasks() {
   static const std::vector<TaskInfo> kTable = {
-#define KVSWEEP_TASK(id, name, version, shots, max_new_tokens, needs_data, splits, summary) \
-  {name, version, shots, max_new_tokens, needs_data, splits, summary},
+#define KVSWEEP_TASK(id, name, version, shots, max_new_tokens, length, needs_data, splits, \
+                     summary)                                                              \
+  {name, version, shots, max_new_tokens, length, needs_data, splits, summary},
 #include "core/catalog/tasks.def"
 #undef KVSWEEP_TASK
   };
@@ -48,9 +49,11 @@ Result<RunMode> run_mode_from(std::string_view name) {
 }
 
 Json to_json(const TaskProtocol& protocol) {
-  return {{"name", protocol.name},   {"version", protocol.version},
-          {"split", protocol.split}, {"shots", protocol.shots},
-          {"seed", protocol.seed},   {"max_new_tokens", protocol.max_new_tokens}};
+  Json json = {{"name", protocol.name},   {"version", protocol.version},
+               {"split", protocol.split}, {"shots", protocol.shots},
+               {"seed", protocol.seed},   {"max_new_tokens", protocol.max_new_tokens}};
+  if (protocol.length != 0) json["length"] = protocol.length;
+  return json;
 }
 
 Result<TaskProtocol> task_protocol_from_json(const Json& json) {
@@ -63,6 +66,9 @@ Result<TaskProtocol> task_protocol_from_json(const Json& json) {
   protocol.shots = static_cast<int>(reader.integer("shots", 0, 1000));
   protocol.seed = reader.integer("seed", 0, int64_t{1} << 53);
   protocol.max_new_tokens = static_cast<int>(reader.integer("max_new_tokens", 1, kMaxCount));
+  if (reader.has("length")) {
+    protocol.length = static_cast<int>(reader.integer("length", 1, kMaxCount));
+  }
   KVSWEEP_TRY(reader.done());
   return protocol;
 }

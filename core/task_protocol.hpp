@@ -16,6 +16,7 @@ struct TaskInfo {
   std::string_view version;  // bumped when prompts, stops or scores change
   int default_shots;
   int max_new_tokens;
+  int length;               // default of TaskProtocol::length; 0 = the task has none
   bool needs_data;          // a data set folder must be given
   std::string_view splits;  // comma-separated, the first is the default
   std::string_view summary;
@@ -37,6 +38,8 @@ struct TaskProtocol {
   int shots = 0;
   int64_t seed = 0;  // of generated tasks; 0 for data sets
   int max_new_tokens = 0;
+  int length = 0;  // tokens a prompt aims at, of tasks that are made to a length; else 0 (and then
+                   // not part of the JSON, so that other tasks keep their hashes)
   friend bool operator==(const TaskProtocol&, const TaskProtocol&) = default;
 };
 Json to_json(const TaskProtocol& protocol);

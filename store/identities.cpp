@@ -124,11 +124,12 @@ Status Store::put_task(const TaskProtocol& protocol, RunMode mode, int64_t examp
     state_->connection()
         .query(
             "INSERT INTO tasks (protocol_hash, name, version, split, shots, seed, "
-            "max_new_tokens, mode, examples) VALUES (?,?,?,?,?,?,?,?,?) "
+            "max_new_tokens, length, mode, examples) VALUES (?,?,?,?,?,?,?,?,?,?) "
             "ON CONFLICT (protocol_hash) DO UPDATE SET examples = excluded.examples "
             "WHERE examples < excluded.examples")
         .with(protocol_hash(protocol, mode), protocol.name, protocol.version, protocol.split,
-              protocol.shots, protocol.seed, protocol.max_new_tokens, to_string(mode), examples)
+              protocol.shots, protocol.seed, protocol.max_new_tokens, protocol.length,
+              to_string(mode), examples)
         .run();
     return {};
   });

@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "core/study_spec.hpp"
 #include "worker/engine/engine.hpp"
 #include "worker/engine/environment.hpp"
 #include "worker/kernels/cuda_probe.hpp"
@@ -15,6 +17,7 @@
 #include "worker/service/service.hpp"
 #include "worker/service/stop_signal.hpp"
 #include "worker/service/worker_options.hpp"
+#include "worker/task/corpus.hpp"
 
 namespace {
 
@@ -36,6 +39,29 @@ int print_probe(int threads) {
                                {"cuda", kvsweep::kernels::cuda_status()}};
   std::printf("%s\n", probe.dump(2).c_str());
   return kvsweep::service::kExitDone;
+}
+
+int ended(const kvsweep::Status& status) {
+  if (status.ok()) return kvsweep::service::kExitDone;
+  std::fprintf(stderr, "kvsweep: %s\n", status.error().message.c_str());
+  return kvsweep::service::kExitFailed;
+}
+
+kvsweep::Status write_corpus(const WorkerOptions& options) {
+  kvsweep::task::CorpusOptions corpus{.kind = options.text_kind, .count = options.text_count};
+  if (options.text_seed) corpus.seed = static_cast<uint64_t>(*options.text_seed);
+  if (options.text_length) corpus.length = static_cast<int>(*options.text_length);
+  return kvsweep::task::write_corpus(corpus, std::cout);
+}
+
+kvsweep::Status write_examples(const WorkerOptions& options) {
+  KVSWEEP_ASSIGN(const kvsweep::TaskSpec spec, kvsweep::make_task({.name = options.text_kind,
+                                                                   .shots = options.text_shots,
+                                                                   .split = options.text_split,
+                                                                   .seed = options.text_seed,
+                                                                   .length = options.text_length}));
+  KVSWEEP_ASSIGN(const auto task, kvsweep::task::open_task(spec.protocol, options.data_dir));
+  return kvsweep::task::write_examples(*task, options.text_count, std::cout);
 }
 
 int serve(const WorkerOptions& options, int threads) {
@@ -62,6 +88,10 @@ int run(const WorkerOptions& options) {
     case WorkerOptions::Action::help:
       std::printf("%s", kvsweep::service::worker_usage().c_str());
       return kvsweep::service::kExitDone;
+    case WorkerOptions::Action::corpus:
+      return ended(write_corpus(options));
+    case WorkerOptions::Action::examples:
+      return ended(write_examples(options));
     case WorkerOptions::Action::probe:
       return print_probe(threads);
     case WorkerOptions::Action::serve:

@@ -50,11 +50,12 @@ Listing model_listing() {
 }
 
 Listing task_listing() {
-  Listing list{{"name", "version", "shots", "longest answer", "splits", "needs data", "summary"},
-               {}};
+  Listing list{
+      {"name", "version", "shots", "longest answer", "length", "splits", "needs data", "summary"},
+      {}};
   for (const TaskInfo& task : tasks()) {
     list.rows.push_back({task.name, task.version, task.default_shots, task.max_new_tokens,
-                         task.splits, task.needs_data, task.summary});
+                         task.length, task.splits, task.needs_data, task.summary});
   }
   return list;
 }

@@ -1,9 +1,5 @@
 // `kvsweep worker`: becomes kvsweep-worker, which holds the model and links torch.
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "cli/machine.hpp"
 #include "cli/verb.hpp"
@@ -34,19 +30,13 @@ class Worker final : public Verb {
       return bad_input("--connect is missing; give the address that `kvsweep coordinator` printed");
     }
     KVSWEEP_ASSIGN(const std::string program, find_worker_program(program_));
-    std::vector<std::string> words = arguments(program);
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    ::execv(program.c_str(), pointers.data());
-    return io_error("cannot start " + program + ": " + std::strerror(errno));
+    return become(program, arguments());
   }
 
  private:
-  std::vector<std::string> arguments(const std::string& program) const {
+  std::vector<std::string> arguments() const {
     const int threads = threads_ > 0 ? threads_ : usable_processors();
-    std::vector<std::string> words = {program, "--connect", connect_, "--threads",
-                                      std::to_string(threads)};
+    std::vector<std::string> words = {"--connect", connect_, "--threads", std::to_string(threads)};
     if (!worker_id_.empty()) words.insert(words.end(), {"--worker-id", worker_id_});
     if (!data_dir_.empty()) words.insert(words.end(), {"--data-dir", data_dir_});
     if (cache_budget_mib_ > 0) {

@@ -49,6 +49,7 @@ CREATE TABLE tasks (
   shots          INTEGER NOT NULL CHECK (shots >= 0),
   seed           INTEGER NOT NULL,
   max_new_tokens INTEGER NOT NULL CHECK (max_new_tokens >= 0),
+  length         INTEGER NOT NULL CHECK (length >= 0),
   mode           TEXT NOT NULL CHECK (mode IN ('generate', 'forced')),
   examples       INTEGER NOT NULL CHECK (examples >= 0)
 ) STRICT;

@@ -135,6 +135,8 @@ TEST(StudySpec, ErrorsGivePlaceAndNearestKey) {
       {std::string(kFlat) + "search: {algorithm: nsga3}\n",
        "s.yaml:4:21: \"search.algorithm\" is \"nsga3\"; allowed are nsga2, random, exhaustive (did "
        "you mean nsga2?)"},
+      {std::string(kFlat) + "report_tasks: [{name: gsm8k, split: train, length: 512}]\n",
+       "s.yaml:4:51: task gsm8k makes its own prompts, so a length has no meaning"},
       {std::string(kFlat) + "search: [1]\n", "s.yaml:4:9: \"search\" must be a map of keys"},
       {std::string(kFlat) + "search: {candidates: []}\n",
        "s.yaml:4:22: \"search.candidates\" must be a list of at least one pair"},
@@ -277,11 +279,11 @@ limits: {max_bits: 6, max_loss: 0.1}
 at: {context: 1024, batch: 2}
 objective_task: {name: word_problems, metric: exact_match, shots: 1, split: search, seed: 2,
                  examples: 3, max_new_tokens: 16}
-report_tasks: [{name: word_problems, split: report}]
+report_tasks: [{name: recall, split: report, length: 512}]
 )");
-  // name, model, scheme and its 4, baseline_kv, search 6, limits 2, at 2, objective_task and its 7,
+  // name, model, scheme and its 4, baseline_kv, search 6, limits 2, at 2, objective_task and its 8,
   // report_tasks.
-  EXPECT_EQ(spec_keys().size(), 3u + 4 + 1 + 6 + 2 + 2 + 1 + 7 + 1);
+  EXPECT_EQ(spec_keys().size(), 3u + 4 + 1 + 6 + 2 + 2 + 1 + 8 + 1);
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ TEST(Tasks, ErrorsNameValueAndAllowed) {
               HasSubstr("did you mean test?"));
   EXPECT_THAT(make_task({.name = "gsm8k", .seed = 4}).error().message, HasSubstr("seed"));
   EXPECT_TRUE(make_task({.name = "word_problems", .seed = 4}).ok());
+  EXPECT_THAT(make_task({.name = "gsm8k", .length = 512}).error().message,
+              HasSubstr("a length has no meaning"));
+  EXPECT_THAT(make_task({.name = "recall", .length = 0}).error().message, HasSubstr("length is 0"));
+  EXPECT_EQ(make_task({.name = "recall"})->protocol.length, 256);
   EXPECT_THAT(make_task({.name = "gsm8k", .metric = "exactmatch"}).error().message,
               HasSubstr("did you mean exact_match?"));
   EXPECT_THAT(make_task({.name = "gsm8k", .shots = -1}).error().message, HasSubstr("shots is -1"));
@@ -56,7 +60,7 @@ TEST(ProtocolHash, EveryFieldAndTheModeCount) {
   };
   add(gsm8k(), RunMode::generate);
   add(gsm8k(), RunMode::forced);
-  for (int field = 0; field < 6; ++field) {
+  for (int field = 0; field < 7; ++field) {
     TaskProtocol changed = gsm8k();
     if (field == 0) changed.name = "other";
     if (field == 1) changed.version = "3.1";
@@ -64,10 +68,15 @@ TEST(ProtocolHash, EveryFieldAndTheModeCount) {
     if (field == 3) changed.shots = 4;
     if (field == 4) changed.seed = 1;
     if (field == 5) changed.max_new_tokens = 257;
+    if (field == 6) changed.length = 256;
     add(changed, RunMode::generate);
   }
   EXPECT_EQ(protocol_hash(gsm8k(), RunMode::generate),
             protocol_hash(*task_protocol_from_json(to_json(gsm8k())), RunMode::generate));
+  // A task without a length does not mention it: its recorded measurements keep their keys.
+  EXPECT_FALSE(to_json(gsm8k()).contains("length"));
+  const TaskProtocol recall = make_task({.name = "recall", .length = 512})->protocol;
+  EXPECT_EQ(task_protocol_from_json(to_json(recall))->length, 512);
 }
 
 TEST(MeasurementKey, EveryFieldCounts) {

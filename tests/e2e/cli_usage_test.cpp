@@ -128,6 +128,21 @@ TEST(CliUsage, RequiredOptionsThatAreMissing) {
   }
 }
 
+// The verb becomes the worker program; `echo` in its place shows what it is told.
+TEST(CliUsage, DataHandsOnWhatItIsGiven) {
+  const auto run = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--worker-program", "/bin/echo"});
+    return run_cli(words);
+  };
+  EXPECT_EQ(run({"data", "print", "gsm8k", "--shots", "4", "--data-dir", "/d"}).out,
+            "--examples gsm8k --shots 4 --data-dir /d\n");
+  EXPECT_EQ(run({"data", "generate", "recall", "--count", "5", "--length=64"}).out,
+            "--corpus recall --count 5 --length 64\n");
+  const auto wrong = run({"data", "prnt", "gsm8k"});
+  EXPECT_EQ(wrong.code, 1);
+  expect_sentence(wrong, "no action \"prnt\"; allowed are print, generate (did you mean print?)");
+}
+
 TEST(CliUsage, ListsAreTablesAndJson) {
   const std::pair<const char*, const char*> kinds[] = {
       {"codecs", "int4"}, {"schemes", "kivi"},     {"models", "LlamaForCausalLM"},

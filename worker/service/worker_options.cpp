@@ -56,6 +56,19 @@ std::function<Status(const std::string&, WorkerOptions&)> action(WorkerOptions::
   };
 }
 
+std::function<Status(const std::string&, WorkerOptions&)> write_texts(WorkerOptions::Action value) {
+  return [=](const std::string& text, WorkerOptions& options) -> Status {
+    options.action = value;
+    options.text_kind = text;
+    return {};
+  };
+}
+
+Status set_split(const std::string& text, WorkerOptions& options) {
+  options.text_split = text;
+  return {};
+}
+
 Status set_once(const std::string&, WorkerOptions& options) {
   options.once = true;
   return {};
@@ -93,6 +106,25 @@ const std::map<std::string, Option>& option_table() {
        {"SECONDS", "leave after so long without a coordinator (default: never)",
         numeric("--idle-timeout", &WorkerOptions::idle_timeout_s, 1, 1 << 30)}},
       {"--log-level", {"LEVEL", "debug, info, warn or error", set_log_level}},
+      {"--corpus",
+       {"KIND", "write training texts and end; see `kvsweep data --help`",
+        write_texts(Action::corpus)}},
+      {"--examples",
+       {"TASK", "write examples of a task and end; see `kvsweep data --help`",
+        write_texts(Action::examples)}},
+      {"--count",
+       {"N", "lines to write (default: 10)",
+        numeric("--count", &WorkerOptions::text_count, 1, int64_t{1} << 40)}},
+      {"--seed",
+       {"N", "seed of the texts to write",
+        numeric("--seed", &WorkerOptions::text_seed, 0, int64_t{1} << 53)}},
+      {"--length",
+       {"TOKENS", "length of the prompts to write",
+        numeric("--length", &WorkerOptions::text_length, 1, 1 << 20)}},
+      {"--shots",
+       {"N", "shots of the examples to write",
+        numeric("--shots", &WorkerOptions::text_shots, 0, 1 << 20)}},
+      {"--split", {"NAME", "split of the examples to write", set_split}},
       {"--once", {"", "leave after one unit of work", set_once}},
       {"--version", {"", "print the version", action(Action::version)}},
       {"--probe", {"", "print what this machine offers, as JSON", action(Action::probe)}},

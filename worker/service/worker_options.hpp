@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace kvsweep::service {
 
 struct WorkerOptions {
-  enum class Action { serve, version, probe, help };
+  enum class Action { serve, corpus, examples, version, probe, help };
   Action action = Action::serve;
   std::string endpoint;            // --connect
   int threads = 0;                 // --threads; 0 = every core of this process
@@ -21,6 +22,13 @@ struct WorkerOptions {
   int64_t idle_timeout_s = 0;      // --idle-timeout
   bool once = false;               // --once
   std::string log_level = "info";  // --log-level
+  // Of --corpus KIND and --examples TASK, which write texts and end.
+  std::string text_kind;
+  int64_t text_count = 10;                // --count, lines
+  std::optional<int64_t> text_seed;       // --seed
+  std::optional<int64_t> text_length;     // --length, tokens
+  std::optional<int64_t> text_shots;      // --shots, of --examples
+  std::optional<std::string> text_split;  // --split, of --examples
 };
 
 // bad_input names the option, what it got, and the nearest known one.

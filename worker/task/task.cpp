@@ -7,8 +7,9 @@
 
 namespace kvsweep::task {
 
-#define KVSWEEP_TASK(id, name, version, shots, max_new_tokens, needs_data, splits, summary) \
-  Result<std::unique_ptr<Task>> open_##id(const TaskProtocol& protocol,                     \
+#define KVSWEEP_TASK(id, name, version, shots, max_new_tokens, length, needs_data, splits, \
+                     summary)                                                              \
+  Result<std::unique_ptr<Task>> open_##id(const TaskProtocol& protocol,                    \
                                           const std::string& data_dir);
 #include "core/catalog/tasks.def"
 #undef KVSWEEP_TASK
@@ -33,6 +34,10 @@ Status check_protocol(const TaskProtocol& protocol) {
     return bad_input("task " + protocol.name + ": shots is " + std::to_string(protocol.shots) +
                      "; allowed are 0 to " + std::to_string(kMaxShots));
   }
+  if (info.length == 0 && protocol.length != 0) {
+    return bad_input("task " + protocol.name + " makes its own prompts, but length is " +
+                     std::to_string(protocol.length) + "; leave it out");
+  }
   if (protocol.max_new_tokens < 1) {
     return bad_input("task " + protocol.name + ": max_new_tokens is " +
                      std::to_string(protocol.max_new_tokens) + "; it must be at least 1");
@@ -49,7 +54,8 @@ void add_field(Sha256& hash, const std::string& text) {
 
 Result<std::unique_ptr<Task>> open_task(const TaskProtocol& protocol, const std::string& data_dir) {
   KVSWEEP_TRY(check_protocol(protocol));
-#define KVSWEEP_TASK(id, name_, version, shots, max_new_tokens, needs_data, splits, summary) \
+#define KVSWEEP_TASK(id, name_, version, shots, max_new_tokens, length, needs_data, splits, \
+                     summary)                                                               \
   if (protocol.name == name_) return open_##id(protocol, data_dir);
 #include "core/catalog/tasks.def"
 #undef KVSWEEP_TASK

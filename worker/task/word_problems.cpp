@@ -15,10 +15,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/hash.hpp"
 #include "core/rng.hpp"
 #include "core/text.hpp"
 #include "worker/task/math_task.hpp"
+#include "worker/task/split_home.hpp"
 #include "worker/task/word_templates.hpp"
 
 namespace kvsweep::task {
@@ -26,11 +26,6 @@ namespace {
 
 constexpr size_t kSplitSize = 2000;
 constexpr int kDrawBits = 20;  // far more than the redraws of one example take
-
-// Which of the splits of tasks.def a question belongs to: the first 8 hex digits of its hash.
-size_t home_of(const std::string& question, size_t splits) {
-  return std::stoul(sha256_hex(question).substr(0, 8), nullptr, 16) % splits;
-}
 
 Problems generate(uint64_t seed, const std::string& split_name,
                   const std::vector<std::string>& splits) {

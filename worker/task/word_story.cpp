@@ -35,8 +35,9 @@ int Story::step(int left, char op, int right, const StepText& text) {
   if (result_ <= 0) throw std::logic_error("word problem: a result is not positive");
   const std::string terms = std::to_string(left) + op + std::to_string(right);
   const std::string result = std::to_string(result_);
-  answer_ += text.before + " " + terms + " = " + std::string(text.sign) + "<<" + terms + "=" +
-             result + ">>" + result + (text.after.empty() ? "" : " " + text.after) + ".\n";
+  answer_ += text.before + (text.before.empty() ? "" : " ") + terms + " = " +
+             std::string(text.sign) + "<<" + terms + "=" + result + ">>" + result +
+             (text.after.empty() ? "" : " " + text.after) + ".\n";
   ++steps_;
   return result_;
 }

@@ -9,7 +9,7 @@
 
 namespace kvsweep::task {
 
-// One line of the answer: "{before} 3*4 = {sign}<<3*4=12>>12 {after}."
+// One line of the answer: "{before} 3*4 = {sign}<<3*4=12>>12 {after}."; empty texts leave no space.
 struct StepText {
   std::string before;
   std::string after;

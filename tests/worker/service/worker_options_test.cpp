@@ -51,6 +51,21 @@ TEST(WorkerOptions, ActionsNeedNoEndpoint) {
   EXPECT_EQ(parse_worker_options({"--version"})->action, WorkerOptions::Action::version);
   EXPECT_EQ(parse_worker_options({"--probe", "--threads", "2"})->action,
             WorkerOptions::Action::probe);
+  const auto corpus =
+      parse_worker_options({"--corpus", "recall", "--count", "5", "--seed=9", "--length", "64"});
+  ASSERT_TRUE(corpus.ok()) << corpus.error().message;
+  EXPECT_EQ(corpus->action, WorkerOptions::Action::corpus);
+  EXPECT_EQ(corpus->text_kind, "recall");
+  EXPECT_EQ(corpus->text_count, 5);
+  EXPECT_EQ(corpus->text_seed, 9);
+  EXPECT_EQ(corpus->text_length, 64);
+  const auto examples =
+      parse_worker_options({"--examples", "gsm8k", "--shots=4", "--split", "train"});
+  ASSERT_TRUE(examples.ok()) << examples.error().message;
+  EXPECT_EQ(examples->action, WorkerOptions::Action::examples);
+  EXPECT_EQ(examples->text_shots, 4);
+  EXPECT_EQ(examples->text_split, "train");
+  EXPECT_FALSE(examples->text_seed.has_value());
   EXPECT_NE(worker_usage().find("--exit-with-parent PID"), std::string::npos);
 }
 

@@ -34,7 +34,7 @@ inline constexpr const char* kNoData =
 inline TaskProtocol protocol_of(const std::string& name, const std::string& split, int shots,
                                 int64_t seed = 0) {
   const TaskInfo info = task_info(name).value();
-  return {name, std::string(info.version), split, shots, seed, info.max_new_tokens};
+  return {name, std::string(info.version), split, shots, seed, info.max_new_tokens, info.length};
 }
 
 // Two tiny splits in the published form, written below `dir`.
