@@ -33,9 +33,14 @@ Result<HeldOut> held_out_from_json(const Json& json) {
   KVSWEEP_TRY(reader.done());
   for (const Json& item : *maps) {
     JsonReader row(item, "report event map");
-    report.rows.push_back(
-        {row.integer("trial", -1, int64_t{1} << 40), row.number("value", -kLargest, kLargest),
-         row.number("baseline", -kLargest, kLargest), row.number("loss", -kLargest, kLargest)});
+    HeldOutRow held{row.integer("trial", -1, int64_t{1} << 40),
+                    row.number("value", -kLargest, kLargest),
+                    row.number("baseline", -kLargest, kLargest),
+                    row.number("loss", -kLargest, kLargest), std::nullopt};
+    const auto low = row.optional_number("loss_low", -kLargest, kLargest);
+    const auto high = row.optional_number("loss_high", -kLargest, kLargest);
+    if (low && high) held.interval = search::Interval{*low, *high};
+    report.rows.push_back(held);
     KVSWEEP_TRY(row.done());
   }
   return report;
@@ -74,6 +79,14 @@ std::string utc_text(int64_t utc_ms) {
 
 std::string number_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.4f}", *value) : "-";
+}
+
+std::string interval_text(const std::optional<search::Interval>& interval) {
+  return interval ? fmt::format("{:.4f} to {:.4f}", interval->low, interval->high) : "-";
+}
+
+Json interval_json(const std::optional<search::Interval>& interval) {
+  return interval ? Json{interval->low, interval->high} : Json();
 }
 
 std::string trial_outcome(const store::TrialRow& trial) {
@@ -146,7 +159,8 @@ Json held_out_json(const std::vector<HeldOut>& reports) {
       rows.push_back({{"trial", row.trial},
                       {"value", row.value},
                       {"baseline", row.baseline},
-                      {"loss", row.loss}});
+                      {"loss", row.loss},
+                      {"loss_95", interval_json(row.interval)}});
     }
     all.push_back({{"task", report.task},
                    {"split", report.split},

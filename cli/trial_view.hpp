@@ -1,12 +1,14 @@
 // Trials as people and programs want to see them: rows of the store together with their maps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.hpp"
 #include "core/precision_map.hpp"
 #include "core/result.hpp"
+#include "search/stats/interval.hpp"
 #include "store/store.hpp"
 
 namespace kvsweep::cli {
@@ -24,8 +26,10 @@ std::string metric_name(const store::StudyRow& study);
 std::string trial_label(const store::TrialRow& trial);        // "17", "baseline"
 std::string utc_text(int64_t utc_ms);                         // to the second; "-" for 0
 std::string number_text(const std::optional<double>& value);  // 4 decimals; "-" when absent
-std::string trial_outcome(const store::TrialRow& trial);      // "complete (reused)", "failed: oom"
+std::string interval_text(const std::optional<search::Interval>& interval);  // "0.01 to 0.05"
+std::string trial_outcome(const store::TrialRow& trial);  // "complete (reused)", "failed: oom"
 
+Json interval_json(const std::optional<search::Interval>& interval);  // [low, high] or null
 Json trial_json(const TrialView& trial);
 Json study_json(const store::StudyRow& study);
 
@@ -35,6 +39,7 @@ struct HeldOutRow {
   double value = 0;
   double baseline = 0;
   double loss = 0;
+  std::optional<search::Interval> interval;  // 95 %, of the loss
 };
 struct HeldOut {
   std::string task;

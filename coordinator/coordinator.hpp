@@ -14,6 +14,7 @@
 #include "core/precision_map.hpp"
 #include "core/result.hpp"
 #include "core/study_spec.hpp"
+#include "search/stats/interval.hpp"
 #include "store/store.hpp"
 
 namespace kvsweep::coordinator {
@@ -99,12 +100,14 @@ Result<EvaluateReport> evaluate(const EvaluateRequest& request, store::Store& st
 
 // Mean of a metric over paired measurements, and the loss against the baseline (>= 0 is worse):
 // exact_match: baseline mean - map mean; answer_agreement and token_agreement: 1 - mean;
-// kl: the mean itself.
+// kl: the mean itself. `interval` is that of the loss, 95 %: of exact_match by Tango's, of
+// answer_agreement by Wilson's, of the others by Student's t (search/stats/interval.hpp).
 struct MetricValue {
   double value = 0;
   double baseline = 0;
   double loss = 0;
   int64_t examples = 0;
+  std::optional<search::Interval> interval;  // nullopt for a single example of a mean
 };
 Result<MetricValue> metric_value(Metric metric, const std::vector<Measurement>& map,
                                  const std::vector<Measurement>& baseline);

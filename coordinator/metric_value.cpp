@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "coordinator/coordinator.hpp"
 
@@ -17,48 +19,53 @@ double answers_agree(const Measurement& map, const Measurement& baseline) {
   return map.answer != kNoAnswer || map.text == baseline.text ? 1 : 0;
 }
 
-struct Sums {
+// What one example scores under the map and under the baseline.
+struct Scores {
   double map = 0;
   double baseline = 0;
 };
 
-// False when a figure that the metric needs is absent.
-bool add_pair(Metric metric, const Measurement& m, const Measurement& b, Sums* sums) {
+// nullopt when a figure that the metric needs is absent.
+std::optional<Scores> scores(Metric metric, const Measurement& m, const Measurement& b) {
+  const auto both = [](const std::optional<double>& map, const std::optional<double>& baseline) {
+    return map && baseline ? std::optional(Scores{*map, *baseline}) : std::nullopt;
+  };
   switch (metric) {
     case Metric::exact_match:
-      if (!m.exact_match || !b.exact_match) return false;
-      sums->map += *m.exact_match;
-      sums->baseline += *b.exact_match;
-      return true;
+      return both(m.exact_match, b.exact_match);
     case Metric::answer_agreement:
-      sums->map += answers_agree(m, b);
-      sums->baseline += 1;
-      return true;
+      return Scores{answers_agree(m, b), 1};
     case Metric::token_agreement:
-      if (!m.token_agreement || !b.token_agreement) return false;
-      sums->map += *m.token_agreement;
-      sums->baseline += *b.token_agreement;
-      return true;
+      return both(m.token_agreement, b.token_agreement);
     case Metric::kl:
-      if (!m.kl || !b.kl) return false;
-      sums->map += *m.kl;
-      sums->baseline += *b.kl;
-      return true;
+      return both(m.kl, b.kl);
   }
-  return false;
+  return std::nullopt;
 }
 
-double loss_of(Metric metric, double value, double baseline) {
+double loss_of(Metric metric, const Scores& scores) {
   switch (metric) {
     case Metric::exact_match:
-      return baseline - value;
+      return scores.baseline - scores.map;
     case Metric::kl:
-      return value;
+      return scores.map;
     case Metric::answer_agreement:
     case Metric::token_agreement:
       break;
   }
-  return 1 - value;
+  return 1 - scores.map;
+}
+
+// `losses` of the single examples.
+std::optional<search::Interval> loss_interval(Metric metric, const std::vector<double>& losses) {
+  const auto n = static_cast<int64_t>(losses.size());
+  const int64_t lost = std::count(losses.begin(), losses.end(), 1.0);
+  const int64_t gained = std::count(losses.begin(), losses.end(), -1.0);
+  const int64_t even = std::count(losses.begin(), losses.end(), 0.0);
+  const bool binary = lost + gained + even == n;  // a task may give partial scores
+  if (metric == Metric::exact_match && binary) return search::paired_interval(lost, gained, n);
+  if (metric == Metric::answer_agreement) return search::share_interval(lost, n);
+  return search::mean_interval(losses);
 }
 
 }  // namespace
@@ -67,25 +74,31 @@ Result<MetricValue> metric_value(Metric metric, const std::vector<Measurement>& 
                                  const std::vector<Measurement>& baseline) {
   std::map<int64_t, const Measurement*> by_example;
   for (const Measurement& m : baseline) by_example[m.example] = &m;
-  Sums sums;
+  Scores sums;
+  std::vector<double> losses;
   for (const Measurement& m : map) {
     const auto it = by_example.find(m.example);
     if (it == by_example.end()) {
       return Error{ErrorCode::internal,
                    fmt::format("example {} was not measured under the baseline", m.example)};
     }
-    if (!add_pair(metric, m, *it->second, &sums)) {
+    const std::optional<Scores> pair = scores(metric, m, *it->second);
+    if (!pair) {
       return Error{ErrorCode::internal, fmt::format("the measurement of example {} has no {}",
                                                     m.example, to_string(metric))};
     }
+    sums.map += pair->map;
+    sums.baseline += pair->baseline;
+    losses.push_back(loss_of(metric, *pair));
   }
   if (map.empty()) return bad_input("a metric needs at least one measured example; there is none");
   const auto count = static_cast<double>(map.size());
-  MetricValue value{.value = sums.map / count,
-                    .baseline = sums.baseline / count,
-                    .examples = static_cast<int64_t>(map.size())};
-  value.loss = loss_of(metric, value.value, value.baseline);
-  return value;
+  const Scores means{sums.map / count, sums.baseline / count};
+  return MetricValue{.value = means.map,
+                     .baseline = means.baseline,
+                     .loss = loss_of(metric, means),
+                     .examples = static_cast<int64_t>(map.size()),
+                     .interval = loss_interval(metric, losses)};
 }
 
 }  // namespace kvsweep::coordinator

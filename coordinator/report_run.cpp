@@ -8,6 +8,23 @@
 
 namespace kvsweep::coordinator {
 
+namespace {
+
+Json report_row(int64_t trial, const std::string& map_id, const MetricValue& value) {
+  Json row = {{"trial", trial},
+              {"map_id", map_id},
+              {"value", value.value},
+              {"baseline", value.baseline},
+              {"loss", value.loss}};
+  if (value.interval) {
+    row["loss_low"] = value.interval->low;
+    row["loss_high"] = value.interval->high;
+  }
+  return row;
+}
+
+}  // namespace
+
 ReportRun::ReportRun(Workload& workload, std::vector<TaskSpec> tasks, PrecisionMap baseline,
                      std::vector<ReportedMap> maps)
     : workload_(workload),
@@ -53,11 +70,7 @@ Status ReportRun::finish_task() {
     } else {
       KVSWEEP_ASSIGN(const MetricValue value, metric_value(task.metric, evaluation.measurements(),
                                                            baseline_->measurements()));
-      rows.push_back({{"trial", maps_[i].trial},
-                      {"map_id", evaluation.scope().map_id},
-                      {"value", value.value},
-                      {"baseline", value.baseline},
-                      {"loss", value.loss}});
+      rows.push_back(report_row(maps_[i].trial, evaluation.scope().map_id, value));
     }
     workload_.forget(evaluations_[i]);
   }

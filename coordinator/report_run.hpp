@@ -27,7 +27,7 @@ class ReportRun {
   Status step();
   bool complete() const { return next_task_ == tasks_.size() && !baseline_; }
   // One object per task that was completed since the last call: task, split, metric, examples, and
-  // per map its trial, map_id, value, baseline and loss.
+  // per map its trial, map_id, value, baseline, loss and (loss_low, loss_high), its 95 % interval.
   std::vector<Json> take_reports();
   // Sentences about what could not be measured; "" when everything was.
   const std::string& problems() const { return problems_; }

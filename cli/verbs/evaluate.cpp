@@ -27,7 +27,9 @@ class Evaluate final : public Verb {
         "Runs the examples of a task under one precision map and under the unquantized "
         "cache, and compares them. Measurements that the database has are not run again.");
     options.text("--model", "DIR", model_, "Hugging Face model folder");
-    options.text("--map", "MAP", map_, "a kvmap or KVTuner file, uniform:K4V2, or baseline");
+    options.text("--map", "MAP", map_,
+                 "a kvmap or KVTuner file, uniform:K4V2, or baseline; the "
+                 "latter two also with exceptions: uniform:K4V2,5=K8V4,6-7=KV8");
     options.text("--task", "NAME", task_.name, "task; see `kvsweep list tasks`");
     options.text("--metric", "NAMES", metrics_,
                  "exact_match, answer_agreement, token_agreement, kl; several with commas");
@@ -84,6 +86,8 @@ class Evaluate final : public Verb {
     optional_integer(options, "--shots", "N", task_.shots, "examples shown first");
     optional_integer(options, "--examples", "N", task_.examples, "the first so many; 0 = all");
     optional_integer(options, "--seed", "N", task_.seed, "of a generated task");
+    optional_integer(options, "--length", "TOKENS", task_.length,
+                     "tokens of a prompt that is made to a length");
     optional_integer(options, "--max-new-tokens", "N", task_.max_new_tokens, "longest answer");
   }
 
@@ -128,7 +132,8 @@ class Evaluate final : public Verb {
   Status print(const coordinator::EvaluateReport& report,
                const coordinator::EvaluateRequest& request, const Cost& cost,
                const Context& context) const {
-    Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">n", ">reused"});
+    Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">95 % interval", ">n",
+                 ">reused"});
     Json rows = Json::array();
     for (const coordinator::EvaluateRow& row : report.rows) {
       if (row.map.empty()) continue;  // interrupted before it was measured
@@ -137,12 +142,14 @@ class Evaluate final : public Verb {
       const std::string metric(to_string(row.task.metric));
       table.row({row.task.protocol.name, row.task.protocol.split, metric, number_text(value.value),
                  number_text(value.baseline), number_text(value.loss),
-                 std::to_string(value.examples), std::to_string(row.reused)});
+                 interval_text(value.interval), std::to_string(value.examples),
+                 std::to_string(row.reused)});
       rows.push_back({{"task", to_json(row.task.protocol)},
                       {"metric", metric},
                       {"value", value.value},
                       {"baseline", value.baseline},
                       {"loss", value.loss},
+                      {"loss_95", interval_json(value.interval)},
                       {"examples", value.examples},
                       {"reused", row.reused}});
     }

@@ -30,6 +30,9 @@ TEST(MetricValue, ExactMatchIsPairedByExample) {
   EXPECT_EQ(value.baseline, 1.0);
   EXPECT_EQ(value.loss, 0.5);
   EXPECT_EQ(value.examples, 2);
+  ASSERT_TRUE(value.interval.has_value());
+  EXPECT_EQ(value.interval->low, search::paired_interval(1, 0, 2)->low);
+  EXPECT_EQ(value.interval->high, search::paired_interval(1, 0, 2)->high);
 }
 
 TEST(MetricValue, ABetterMapHasNegativeLoss) {
@@ -44,6 +47,7 @@ TEST(MetricValue, AnswersWithoutAnAnswerAgreeOnlyInFull) {
                {answered(0, 1, "7", "other"), answered(1, 1, "9"),
                 answered(2, 0, "[invalid]", "same"), answered(3, 0, "[invalid]", "yyyy")});
   EXPECT_EQ(value.value, 0.5);  // examples 0 and 2
+  EXPECT_EQ(value.interval->high, search::share_interval(2, 4)->high);
   EXPECT_EQ(value.baseline, 1.0);
   EXPECT_EQ(value.loss, 0.5);
 }
@@ -55,6 +59,7 @@ TEST(MetricValue, ForcedMetrics) {
   EXPECT_EQ(agreement.value, 0.625);
   EXPECT_EQ(agreement.loss, 0.375);
   EXPECT_EQ(agreement.baseline, 1.0);
+  EXPECT_EQ(agreement.interval->low, search::mean_interval(std::vector{0.25, 0.5})->low);
   const auto kl = value_of(Metric::kl, map, baseline);
   EXPECT_EQ(kl.value, 0.375);
   EXPECT_EQ(kl.loss, 0.375);

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes intervals.json: confidence intervals by scipy, for interval_test.cpp.
+
+    pip install scipy; python tests/search/stats/goldens.py
+
+Tango's interval is not in scipy: here it comes from its definition, the differences that the score
+test with the constrained maximum of the likelihood (found numerically) does not reject.
+"""
+import json
+import math
+import random
+from pathlib import Path
+
+from scipy import optimize, stats
+
+Z = stats.norm.ppf(0.975)
+
+
+def score(lost, gained, n, delta):
+    """(lost - gained - n delta) over its standard error under the hypothesis."""
+    even = n - lost - gained
+
+    def minus_log_likelihood(q):  # q = share of gained, q + delta of lost
+        total = 0
+        for count, p in ((lost, q + delta), (gained, q), (even, 1 - 2 * q - delta)):
+            if count:
+                total -= count * (0 if p >= 1 else math.log(max(p, 1e-300)))
+        return total
+
+    low, high = max(0, -delta), (1 - delta) / 2
+    best = optimize.minimize_scalar(minus_log_likelihood, bounds=(low, high), method="bounded",
+                                    options={"xatol": 1e-13}).x
+    # The likelihood may be largest at a border, which the bounded search only approaches.
+    q = min((low, best, high), key=minus_log_likelihood)
+    variance = n * (2 * q + delta * (1 - delta))
+    return (lost - gained - n * delta) / variance**0.5
+
+
+def tango(lost, gained, n):
+    def edge(level):
+        if score(lost, gained, n, 1 - 1e-9) > level:
+            return 1.0
+        if score(lost, gained, n, -1 + 1e-9) < level:
+            return -1.0
+        return optimize.brentq(lambda d: score(lost, gained, n, d) - level, -1 + 1e-9, 1 - 1e-9, xtol=1e-12)
+    return edge(Z), edge(-Z)
+
+
+def main():
+    random.seed(5)
+    paired = [(0, 0, 100), (0, 0, 12), (5, 0, 100), (0, 5, 100), (9, 2, 44), (50, 50, 200), (1, 0, 2),
+              (200, 0, 200), (3, 7, 1319)]
+    for _ in range(20):
+        n = random.randint(3, 500)
+        lost = random.randint(0, n)
+        paired.append((lost, random.randint(0, n - lost), n))
+    shares = [(0, 10), (10, 10), (1, 1), (37, 100), (5, 1319)]
+    means = [[random.gauss(0.1, s) for _ in range(n)] for n, s in ((2, 1), (3, .1), (12, 1e-3), (400, 5))]
+    golden = {
+        "paired": [[*case, *tango(*case)] for case in paired],
+        "share": [[*case, *stats.binomtest(*case).proportion_ci(0.95, "wilson")] for case in shares],
+        "mean": [{"values": v, "interval": list(stats.t.interval(0.95, len(v) - 1, loc=stats.tmean(v),
+                                                                 scale=stats.sem(v)))} for v in means],
+    }
+    path = Path(__file__).with_name("intervals.json")
+    path.write_text(json.dumps(golden, default=float) + "\n")
+
+
+if __name__ == "__main__":
+    main()
