@@ -1,5 +1,6 @@
 #include "cli/map_source.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/text.hpp"
@@ -8,6 +9,7 @@
 namespace kvsweep::cli {
 namespace {
 
+constexpr std::string_view kBaseline = "baseline";
 constexpr std::string_view kUniform = "uniform:";
 
 Status parse_group(const std::string& text, std::optional<int>& place) {
@@ -33,6 +35,45 @@ Status parse_residual(const std::string& text, std::optional<int>& place) {
   }
   place = value;
   return {};
+}
+
+Result<size_t> parse_layer(const std::string& text, const std::string& source) {
+  size_t layer = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
+  if (error == std::errc() && stop == text.data() + text.size() && !text.empty()) return layer;
+  return bad_input(source + ": \"" + text + "\" is not the number of a layer");
+}
+
+// "5=K8V4" or "4-7=K8V4": gives these layers this pair.
+Status apply_exception(const std::string& exception, const std::string& source, PrecisionMap& map) {
+  const std::vector<std::string> sides = split(exception, '=');
+  if (sides.size() != 2) {
+    return bad_input(source + ": \"" + exception +
+                     "\" is not LAYER=PAIR or FIRST-LAST=PAIR, such as 5=K8V4");
+  }
+  const std::vector<std::string> ends = split(sides[0], '-');
+  KVSWEEP_ASSIGN(const size_t first, parse_layer(ends.front(), source));
+  KVSWEEP_ASSIGN(const size_t last, parse_layer(ends.back(), source));
+  if (ends.size() > 2 || first > last || last >= map.layers.size()) {
+    return bad_input(source + ": \"" + sides[0] +
+                     "\" names no layers of this model; they are 0 to " +
+                     std::to_string(map.layers.size() - 1));
+  }
+  KVSWEEP_ASSIGN(const Pair pair, pair_from(sides[1]));
+  std::fill(map.layers.begin() + static_cast<ptrdiff_t>(first),
+            map.layers.begin() + static_cast<ptrdiff_t>(last) + 1, pair);
+  return {};
+}
+
+// "baseline" or "uniform:K4V2", with exceptions after commas.
+Result<PrecisionMap> spelled_map(const std::string& source, const Scheme& scheme, int num_layers) {
+  const std::vector<std::string> parts = split(source, ',');
+  const std::string& all = parts.front();
+  const std::string pair = all == kBaseline ? all : all.substr(kUniform.size());
+  KVSWEEP_ASSIGN(const Pair parsed, pair_from(pair));
+  PrecisionMap map = uniform_map(scheme, num_layers, parsed);
+  for (size_t i = 1; i < parts.size(); ++i) KVSWEEP_TRY(apply_exception(parts[i], source, map));
+  return map;
 }
 
 }  // namespace
@@ -62,11 +103,9 @@ SchemeOptions SchemeFlags::options() const {
 Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
                           const ModelGeometry& geometry) {
   NamedMap named;
-  if (source == "baseline" || source.starts_with(kUniform)) {
+  if (split(source, ',').front() == kBaseline || source.starts_with(kUniform)) {
     KVSWEEP_ASSIGN(const Scheme made, make_scheme(scheme.options()));
-    const std::string pair = source == "baseline" ? source : source.substr(kUniform.size());
-    KVSWEEP_ASSIGN(const Pair parsed, pair_from(pair));
-    named.map = uniform_map(made, geometry.num_layers(), parsed);
+    KVSWEEP_ASSIGN(named.map, spelled_map(source, made, geometry.num_layers()));
   } else {
     const auto options = scheme.any() ? std::optional(scheme.options()) : std::nullopt;
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(source, "", options));

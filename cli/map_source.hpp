@@ -1,4 +1,5 @@
-// A precision map as a user names one: `baseline`, `uniform:K4V2` or a file.
+// A precision map as a user names one: `baseline`, `uniform:K4V2`, either with exceptions
+// (`uniform:K4V2,5=K8V4,6-7=K8V8`), or a file.
 #pragma once
 
 #include <optional>

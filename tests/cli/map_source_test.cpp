@@ -1,0 +1,45 @@
+#include "cli/map_source.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kvsweep::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+ModelGeometry eight_layers() {
+  return {"llama", 2048, std::vector<LayerGeometry>(8, {2, 64})};
+}
+
+std::string layers_of(const std::string& source) {
+  const auto named = load_map(source, {}, eight_layers());
+  if (!named.ok()) return named.error().message;
+  std::string text;
+  for (const Pair& pair : named->map.layers) text += to_string(pair) + " ";
+  return text;
+}
+
+TEST(MapSource, UniformMapsAndTheirExceptions) {
+  EXPECT_EQ(layers_of("uniform:K4V2"), "K4V2 K4V2 K4V2 K4V2 K4V2 K4V2 K4V2 K4V2 ");
+  EXPECT_EQ(layers_of("uniform:KV4,0=K8V4"), layers_of("uniform:K4V4,0=K8V4"));
+  EXPECT_EQ(layers_of("uniform:K4V4,5=K8V4,6-7=K2V8"), "K4V4 K4V4 K4V4 K4V4 K4V4 K8V4 K2V8 K2V8 ");
+  EXPECT_EQ(layers_of("baseline,0-6=K8V8,3=baseline"),
+            layers_of("uniform:K8V8,3=baseline,7=baseline"));
+}
+
+TEST(MapSource, ErrorsSayWhatIsWrong) {
+  EXPECT_THAT(layers_of("uniform:K4V4,8=K2V2"),
+              HasSubstr("\"8\" names no layers of this model; they are 0 to 7"));
+  EXPECT_THAT(layers_of("uniform:K4V4,5-3=K2V2"), HasSubstr("\"5-3\" names no layers"));
+  EXPECT_THAT(layers_of("uniform:K4V4,1-2-3=K2V2"), HasSubstr("\"1-2-3\" names no layers"));
+  EXPECT_THAT(layers_of("uniform:K4V4,-1=K2V2"), HasSubstr("\"\" is not the number of a layer"));
+  EXPECT_THAT(layers_of("uniform:K4V4,x=K2V2"), HasSubstr("\"x\" is not the number of a layer"));
+  EXPECT_THAT(layers_of("uniform:K4V4,3"), HasSubstr("\"3\" is not LAYER=PAIR"));
+  EXPECT_THAT(layers_of("uniform:K4V4,"), HasSubstr("\"\" is not LAYER=PAIR"));
+  EXPECT_THAT(layers_of("uniform:K4V4,3=K5V2"), HasSubstr("pair \"K5V2\" is not known"));
+  EXPECT_THAT(layers_of("uniform:"), HasSubstr("pair \"\" is not known"));
+}
+
+}  // namespace
+}  // namespace kvsweep::cli
