@@ -132,7 +132,7 @@ Result<TaskSpec> make_task(const TaskOptions& options) {
   }
   if (options.length && info.length == 0) {
     return bad_input("task " + options.name +
-                     " makes its own prompts, so a length has no meaning; "
+                     " has prompts of its own length, so a length has no meaning; "
                      "remove it");
   }
   KVSWEEP_TRY(in_range("length", options.length, 1, kMaxLength));

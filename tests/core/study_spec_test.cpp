@@ -136,7 +136,7 @@ TEST(StudySpec, ErrorsGivePlaceAndNearestKey) {
        "s.yaml:4:21: \"search.algorithm\" is \"nsga3\"; allowed are nsga2, random, exhaustive (did "
        "you mean nsga2?)"},
       {std::string(kFlat) + "report_tasks: [{name: gsm8k, split: train, length: 512}]\n",
-       "s.yaml:4:51: task gsm8k makes its own prompts, so a length has no meaning"},
+       "s.yaml:4:52: task gsm8k has prompts of its own length, so a length has no meaning"},
       {std::string(kFlat) + "search: [1]\n", "s.yaml:4:9: \"search\" must be a map of keys"},
       {std::string(kFlat) + "search: {candidates: []}\n",
        "s.yaml:4:22: \"search.candidates\" must be a list of at least one pair"},

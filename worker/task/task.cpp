@@ -35,7 +35,7 @@ Status check_protocol(const TaskProtocol& protocol) {
                      "; allowed are 0 to " + std::to_string(kMaxShots));
   }
   if (info.length == 0 && protocol.length != 0) {
-    return bad_input("task " + protocol.name + " makes its own prompts, but length is " +
+    return bad_input("task " + protocol.name + " has prompts of its own length, but length is " +
                      std::to_string(protocol.length) + "; leave it out");
   }
   if (protocol.max_new_tokens < 1) {
