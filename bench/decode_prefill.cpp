@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/must.hpp"
 #include "core/clock.hpp"
 #include "core/precision_map.hpp"
 #include "core/rng.hpp"
@@ -35,24 +36,6 @@ struct Options {
   int64_t forced_tokens = 150;
   std::string tokens_file;
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  fmt::print(stderr, "kvsweep_bench_engine: {}\n", message);
-  std::exit(1);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) fail(result.error().message);
-  return std::move(result).value();
-}
-
-int64_t number(const std::string& text) {
-  char* end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || value < 1) fail("\"" + text + "\" must be a number above 0");
-  return value;
-}
 
 void set_option(Options& options, const std::string& name, const std::string& value) {
   if (name == "--model") {
@@ -80,10 +63,9 @@ void set_option(Options& options, const std::string& name, const std::string& va
 
 Options parse(int count, char** arguments) {
   Options options;
-  for (int i = 1; i < count; i += 2) {
-    if (i + 1 == count) fail(std::string(arguments[i]) + " needs a value");
-    set_option(options, arguments[i], arguments[i + 1]);
-  }
+  each_option(count, arguments, [&](const std::string& name, const std::string& value) {
+    set_option(options, name, value);
+  });
   if (options.model.empty()) fail("--model DIR is needed");
   return options;
 }
