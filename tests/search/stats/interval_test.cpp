@@ -15,7 +15,8 @@ Json golden() {
 }
 
 TEST(Interval, PairedAsTheDefinitionGivesIt) {
-  for (const Json& row : golden()["paired"]) {
+  const Json rows = golden()["paired"];
+  for (const Json& row : rows) {
     const auto interval = paired_interval(row[0], row[1], row[2]);
     ASSERT_TRUE(interval.has_value());
     EXPECT_NEAR(interval->low, row[3].get<double>(), 1e-6) << row;
@@ -24,7 +25,8 @@ TEST(Interval, PairedAsTheDefinitionGivesIt) {
 }
 
 TEST(Interval, ShareAsScipy) {
-  for (const Json& row : golden()["share"]) {
+  const Json rows = golden()["share"];
+  for (const Json& row : rows) {
     const auto interval = share_interval(row[0], row[1]);
     ASSERT_TRUE(interval.has_value());
     EXPECT_NEAR(interval->low, row[2].get<double>(), 1e-9) << row;
@@ -33,7 +35,8 @@ TEST(Interval, ShareAsScipy) {
 }
 
 TEST(Interval, MeanAsScipy) {
-  for (const Json& row : golden()["mean"]) {
+  const Json rows = golden()["mean"];
+  for (const Json& row : rows) {
     const auto interval = mean_interval(row["values"].get<std::vector<double>>());
     ASSERT_TRUE(interval.has_value());
     EXPECT_NEAR(interval->low, row["interval"][0].get<double>(), 1e-9);

@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <regex>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "core/hash.hpp"
 #include "tests/worker/task/task_testing.hpp"
@@ -22,12 +23,29 @@ TaskProtocol recall(const std::string& split, int length, int shots = 0, int64_t
   return protocol;
 }
 
+// Every "{head}X{middle}Y{tail}" of `text`, in order, as pairs X, Y.
+std::vector<std::pair<std::string, std::string>> statements(const std::string& text,
+                                                            const std::string& head,
+                                                            const std::string& middle,
+                                                            const std::string& tail) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (size_t at = text.find(head); at != std::string::npos; at = text.find(head, at + 1)) {
+    const size_t key = at + head.size();
+    const size_t gap = text.find(middle, key);
+    if (gap == std::string::npos) break;
+    const size_t value = gap + middle.size();
+    found.emplace_back(text.substr(key, gap - key),
+                       text.substr(value, text.find(tail, value) - value));
+  }
+  return found;
+}
+
 std::map<std::string, std::string> facts_of(const std::string& prompt) {
-  static const std::regex kFact(R"(The code of (\w+) is (\d{4})\.)");
   const std::string context = prompt.substr(0, prompt.find(" What is"));
   std::map<std::string, std::string> facts;
-  for (std::sregex_iterator it(context.begin(), context.end(), kFact), end; it != end; ++it) {
-    EXPECT_TRUE(facts.emplace((*it)[1], (*it)[2]).second) << "stated twice: " << it->str();
+  for (const auto& [key, code] : statements(context, "The code of ", " is ", ".")) {
+    EXPECT_EQ(code.size(), 4u);
+    EXPECT_TRUE(facts.emplace(key, code).second) << "stated twice: " << key;
   }
   return facts;
 }
@@ -67,14 +85,12 @@ TEST(Recall, ShotsAskForOtherFactsOfTheSameContext) {
     const Example example = task->example(i).value();
     const auto facts = facts_of(example.prompt);
     std::set<std::string> keys;
-    static const std::regex kShot(
-        R"(What is the code of (\w+)\?\nAnswer: The code of (\w+) is (\d{4})\.\n#### (\d{4}))");
-    for (std::sregex_iterator it(example.prompt.begin(), example.prompt.end(), kShot), end;
-         it != end; ++it) {
-      EXPECT_EQ((*it)[1], (*it)[2]);
-      EXPECT_EQ((*it)[3], (*it)[4]);
-      EXPECT_EQ(facts.at((*it)[1]), (*it)[3]);
-      keys.insert((*it)[1]);
+    const auto questions =
+        statements(example.prompt, "What is the code of ", "?\nAnswer: ", "\n\n");
+    for (const auto& [key, answer] : questions) {
+      const std::string& code = facts.at(key);
+      EXPECT_EQ(answer, "The code of " + key + " is " + code + ".\n#### " + code);
+      keys.insert(key);
     }
     EXPECT_EQ(keys.size(), 4u);
     EXPECT_FALSE(keys.contains(asked(example.prompt)));
