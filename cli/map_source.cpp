@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "core/text.hpp"
-#include "store/export/exporter.hpp"
 
 namespace kvsweep::cli {
 namespace {
@@ -100,6 +99,24 @@ SchemeOptions SchemeFlags::options() const {
   return made;
 }
 
+Status check_imported(const std::string& file, const store::ImportedMap& imported,
+                      const ModelGeometry& geometry) {
+  const Status fits = check_map(imported.map, geometry);
+  if (!fits.ok()) return Error{fits.error().code, file + ": " + fits.error().message};
+  if (!imported.geometry) return {};
+  for (size_t i = 0; i < geometry.layers.size(); ++i) {
+    const LayerGeometry& stated = imported.geometry->layers.at(i);
+    const LayerGeometry& found = geometry.layers[i];
+    if (stated == found) continue;
+    return bad_input(file + ": layer " + std::to_string(i) + " has " +
+                     std::to_string(stated.kv_heads) + " KV heads of " +
+                     std::to_string(stated.head_dim) + " by the file, but " +
+                     std::to_string(found.kv_heads) + " of " + std::to_string(found.head_dim) +
+                     " in the model; the map was made for another model");
+  }
+  return {};
+}
+
 Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
                           const ModelGeometry& geometry) {
   NamedMap named;
@@ -109,6 +126,7 @@ Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
   } else {
     const auto options = scheme.any() ? std::optional(scheme.options()) : std::nullopt;
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(source, "", options));
+    KVSWEEP_TRY(check_imported(source, imported, geometry));
     named.map = std::move(imported.map);
     named.base = imported.base;
     named.model_hash = std::move(imported.model_hash);

@@ -9,6 +9,7 @@
 #include "core/geometry.hpp"
 #include "core/precision_map.hpp"
 #include "core/result.hpp"
+#include "store/export/exporter.hpp"
 
 namespace kvsweep::cli {
 
@@ -33,5 +34,10 @@ struct NamedMap {
 // Error (bad_input, not_found) names the source; a map that does not fit `geometry` is one.
 Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
                           const ModelGeometry& geometry);
+
+// Whether an imported map fits the model: layers, and the heads that the file states. bad_input
+// names the file and the first layer that differs.
+Status check_imported(const std::string& file, const store::ImportedMap& imported,
+                      const ModelGeometry& geometry);
 
 }  // namespace kvsweep::cli

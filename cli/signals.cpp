@@ -10,7 +10,12 @@ std::atomic<int> counter{0};
 static_assert(std::atomic<int>::is_always_lock_free, "the handler may use lock-free atomics only");
 
 void on_signal(int) {
-  if (counter.fetch_add(1) >= 2) ::_exit(130);
+  const int before = counter.fetch_add(1);
+  if (before >= 2) ::_exit(130);
+  if (before > 0) return;
+  // Nothing but write(2) is safe here.
+  constexpr char kAnswer[] = "\nkvsweep: finishing what is running; Ctrl-C again stops at once\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kAnswer, sizeof kAnswer - 1);
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ Status BaselineRun::begin_generate() {
   const auto size = static_cast<int64_t>(data_->example_hashes.size());
   examples_ = task_.examples == 0 ? size : task_.examples;
   if (examples_ > size) {
-    failure_ = bad_input(fmt::format(
-        "the spec asks for {} examples of {}, whose split '{}' has {}; lower 'examples'", examples_,
-        task_.protocol.name, task_.protocol.split, size));
+    failure_ = bad_input(
+        fmt::format("{} examples of {} are asked for, but its split '{}' has {}; lower 'examples'",
+                    examples_, task_.protocol.name, task_.protocol.split, size));
     return {};
   }
   return begin(Stage::generating,

@@ -47,10 +47,11 @@ Status check_bind(const std::string& endpoint, bool insecure) {
     tcp = colon > kTcp.size() && good_port(std::string_view(endpoint).substr(colon + 1));
   }
   if (!ipc && !tcp) {
-    return bad_input(fmt::format(
-        "cannot listen on '{}': an address has the form tcp://HOST:PORT or ipc://PATH, for "
-        "example tcp://127.0.0.1:5555",
-        endpoint));
+    return bad_input(
+        fmt::format("cannot listen on '{}': an address has the form tcp://HOST:PORT (ports 0 to "
+                    "65535, or *) or ipc://PATH, for "
+                    "example tcp://127.0.0.1:5555",
+                    endpoint));
   }
   if (!is_loopback(endpoint) && !insecure) {
     return bad_input(fmt::format(
@@ -59,6 +60,12 @@ Status check_bind(const std::string& endpoint, bool insecure) {
         endpoint));
   }
   return {};
+}
+
+std::string numeric_loopback(const std::string& endpoint) {
+  constexpr std::string_view kLocalhost = "tcp://localhost:";
+  if (!endpoint.starts_with(kLocalhost)) return endpoint;
+  return "tcp://127.0.0.1:" + endpoint.substr(kLocalhost.size());
 }
 
 std::string local_address(const std::string& bound) {

@@ -17,4 +17,8 @@ Status check_bind(const std::string& endpoint, bool insecure);
 // Where a process on this machine connects to what was bound: 0.0.0.0 becomes 127.0.0.1.
 std::string local_address(const std::string& bound);
 
+// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555", since ZeroMQ binds to numbers only; others
+// unchanged.
+std::string numeric_loopback(const std::string& endpoint);
+
 }  // namespace kvsweep::coordinator

@@ -12,7 +12,8 @@ namespace kvsweep::coordinator {
 
 namespace {
 
-constexpr double kDefaultMaxLoss = 0.02;  // for "best so far" when the spec has no limit
+constexpr double kDefaultMaxLoss = 0.02;    // for "best so far" when the spec has no limit
+constexpr double kLeastRateMinutes = 0.05;  // a rate over less is noise
 constexpr int64_t kTrialsBeforeAbort = 10;
 
 ModelContext context_of(const store::StudyRow& study) {
@@ -340,7 +341,7 @@ StudyProgress StudyRun::progress() const {
   progress.hypervolume =
       search::hypervolume_share(points_, {study_.reference_bytes, study_.reference_loss});
   const double minutes = static_cast<double>(clock_.steady_ms() - search_began_ms_) / 60000;
-  if (phase_ == Phase::searching && measured_here_ > 0 && minutes > 0) {
+  if (phase_ == Phase::searching && measured_here_ > 1 && minutes > kLeastRateMinutes) {
     progress.trials_per_minute = static_cast<double>(measured_here_) / minutes;
     const auto left = static_cast<double>(study_.spec.search.trials - told_);
     progress.eta_seconds = left / progress.trials_per_minute * 60;

@@ -135,7 +135,7 @@ Result<ZmqEndpoint> ZmqEndpoint::bind(const std::string& address, bool insecure)
     socket.set(zmq::sockopt::heartbeat_ivl, kTransportHeartbeatMs);
     socket.set(zmq::sockopt::heartbeat_timeout, kTransportTimeoutMs);
     socket.set(zmq::sockopt::ipv6, address.find('[') != std::string::npos ? 1 : 0);
-    socket.bind(address);
+    socket.bind(numeric_loopback(address));
     state->address = socket.get(zmq::sockopt::last_endpoint);
     state->descriptor.assign(socket.get(zmq::sockopt::fd));
     return ZmqEndpoint(std::move(state));
@@ -143,7 +143,7 @@ Result<ZmqEndpoint> ZmqEndpoint::bind(const std::string& address, bool insecure)
     const char* advice = e.num() == EADDRINUSE
                              ? "another program listens there, perhaps another coordinator; stop "
                                "it or choose another port"
-                             : "choose an address of this machine";
+                             : "choose a numeric address of this machine, such as 127.0.0.1";
     return io_error(fmt::format("cannot listen on {}: {}; {}", address, e.what(), advice));
   }
 }

@@ -248,10 +248,12 @@ void StudyReader::check_max_bits(const StudyDraft& draft, const Scheme& scheme) 
     least = std::min(least, bits);
   }
   if (*draft.spec.limits.max_bits >= least) return;
-  context_.fail(draft.mark("max_bits"),
-                fmt::format("\"limits.max_bits\" is {}, but the cheapest candidate {} already "
-                            "takes {} effective bits; raise the limit or add a cheaper pair",
-                            *draft.spec.limits.max_bits, to_string(cheapest), least));
+  context_.fail(
+      draft.mark("max_bits"),
+      fmt::format("\"limits.max_bits\" is {}, but the cheapest candidate {} already "
+                  "takes at least {} effective bits; raise the limit, or add a cheaper pair "
+                  "if there is one",
+                  *draft.spec.limits.max_bits, to_string(cheapest), least));
 }
 
 }  // namespace kvsweep

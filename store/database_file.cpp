@@ -167,8 +167,7 @@ Error explain_reader(Error error, const std::string& path) {
 Result<DatabaseFile> open_reader(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
-    return not_found("there is no database at " + path +
-                     "; give the right path with --db, or create one with kvsweep tune");
+    return not_found("there is no database at " + path);
   }
   DatabaseFile file;
   auto connected = connect(path, reader_parameters(path), SQLITE_OPEN_READONLY);

@@ -77,6 +77,7 @@ class Check final : public Verb {
     StudyCheck check{spec, {}, {}};
     std::error_code ignored;
     if (!std::filesystem::exists(spec.model, ignored)) return check;
+    KVSWEEP_TRY(check_model_folder(spec.model));
     KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(spec.model));
     const Result<SpaceCheck> space = check_space(spec, geometry);
     if (!space.ok()) {

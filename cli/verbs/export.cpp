@@ -85,8 +85,9 @@ class Export final : public Verb {
  public:
   void declare(Options& options) override {
     options.note(
-        "Ends with exit code 3, writing nothing, when the target format cannot hold the "
-        "whole map; --allow-lossy writes it all the same and lists what is lost.");
+        "Ends with exit code 3, writing nothing, when the target format would lose a part of the "
+        "map; --allow-lossy writes it all the same and lists what is lost. A map that a format "
+        "cannot hold at all (KVTuner's: unquantized layers) is refused with exit code 1.");
     options.text("--trial", "N", trial_, "trial to export: its number, or `baseline`");
     options.text("--format", "NAME", format_, "see `kvsweep list exporters` (default kvmap)");
     options.text("--out", "FILE", out_, "file to write, or - for standard output");

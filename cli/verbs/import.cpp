@@ -33,9 +33,14 @@ class Import final : public Verb {
     const auto scheme = scheme_.any() ? std::optional(scheme_.options()) : std::nullopt;
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(file_, format_, scheme));
     if (!model_.empty()) {
-      KVSWEEP_ASSIGN(imported.geometry, read_geometry(model_));
-      const Status fits = check_map(imported.map, *imported.geometry);
-      if (!fits.ok()) return Error{fits.error().code, file_ + ": " + fits.error().message};
+      KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));
+      KVSWEEP_TRY(check_imported(file_, imported, geometry));
+      imported.geometry = geometry;
+      KVSWEEP_ASSIGN(const std::string hash, model_hash(model_));
+      if (!imported.model_hash.empty() && imported.model_hash != hash) {
+        context.err.print("kvsweep: note: " + file_ + " was made for another model (its hash " +
+                          "differs)\n");
+      }
     }
     KVSWEEP_ASSIGN(store::Store store, database_.open(store::OpenMode::read_write));
     KVSWEEP_TRY(store.put_map(imported.map));

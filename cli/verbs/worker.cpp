@@ -19,6 +19,9 @@ class Worker final : public Verb {
     options.integer("--threads", "N", threads_, 1, 1024, "threads (default: all processors)");
     options.integer("--cache-budget", "MIB", cache_budget_mib_, 1, int64_t{1} << 30,
                     "memory for KV caches");
+    options.integer("--idle-timeout", "SECONDS", idle_timeout_s_, 1, 1 << 30,
+                    "leave after so long without a coordinator (default: never)");
+    options.text("--log-level", "LEVEL", log_level_, "debug, info, warn or error (default info)");
     options.text("--data-dir", "DIR", data_dir_, "folder of data sets (default $KVSWEEP_DATA_DIR)");
     options.text("--worker-program", "FILE", program_,
                  "kvsweep-worker to start (default: the one beside kvsweep)");
@@ -42,6 +45,10 @@ class Worker final : public Verb {
     if (cache_budget_mib_ > 0) {
       words.insert(words.end(), {"--cache-budget", std::to_string(cache_budget_mib_ << 20)});
     }
+    if (idle_timeout_s_ > 0) {
+      words.insert(words.end(), {"--idle-timeout", std::to_string(idle_timeout_s_)});
+    }
+    if (!log_level_.empty()) words.insert(words.end(), {"--log-level", log_level_});
     return words;
   }
 
@@ -50,6 +57,8 @@ class Worker final : public Verb {
   std::string data_dir_;
   std::string program_;
   int threads_ = 0;
+  std::string log_level_;
+  int64_t idle_timeout_s_ = 0;
   int64_t cache_budget_mib_ = 0;
 };
 

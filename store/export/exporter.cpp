@@ -107,6 +107,10 @@ Result<ImportedMap> import_map(const std::string& path, const std::string& forma
     KVSWEEP_ASSIGN(source.sidecar, read_small_file(sidecar_path(path)));
   }
   KVSWEEP_ASSIGN(const Entry* entry, find_importer(path, format, source.text));
+  if (scheme && !entry->functions->takes_scheme) {
+    return bad_input(path + " says its own scheme; remove the options that give another " +
+                     "(--scheme, --group, --residual, --prefill)");
+  }
   return entry->functions->read(source);
 }
 

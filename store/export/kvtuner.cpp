@@ -222,6 +222,6 @@ bool recognises_kvtuner(const std::string& text) {
 
 }  // namespace
 
-const ExporterFunctions kvtuner_functions = {write_kvtuner, recognises_kvtuner, read_kvtuner};
+const ExporterFunctions kvtuner_functions = {write_kvtuner, recognises_kvtuner, read_kvtuner, true};
 
 }  // namespace kvsweep::store

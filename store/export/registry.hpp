@@ -12,8 +12,8 @@ namespace kvsweep::store {
 struct ImportSource {
   std::string path;  // starts every message
   std::string text;
-  std::optional<std::string> sidecar;  // text of the file beside it
-  std::optional<SchemeOptions> scheme;
+  std::optional<std::string> sidecar;   // text of the file beside it
+  std::optional<SchemeOptions> scheme;  // null for a format that says its own
 };
 
 struct ExporterFunctions {
@@ -21,6 +21,7 @@ struct ExporterFunctions {
   // Null when the exporter cannot import.
   bool (*recognises)(const std::string& text) = nullptr;  // by content
   Result<ImportedMap> (*read)(const ImportSource& source) = nullptr;
+  bool takes_scheme = false;  // files do not say their scheme: ImportSource::scheme may
 };
 
 #define KVSWEEP_EXPORTER(id, name, extension, can_import, summary) \

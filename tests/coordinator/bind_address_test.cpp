@@ -35,5 +35,13 @@ TEST(BindAddress, LocalProcessesConnectToTheLoopback) {
   EXPECT_EQ(local_address("tcp://127.0.0.1:41"), "tcp://127.0.0.1:41");
 }
 
+TEST(NumericLoopback, OnlyLocalhostChanges) {
+  EXPECT_EQ(numeric_loopback("tcp://localhost:5555"), "tcp://127.0.0.1:5555");
+  EXPECT_EQ(numeric_loopback("tcp://localhost:*"), "tcp://127.0.0.1:*");
+  for (const char* other : {"tcp://127.0.0.1:1", "tcp://localhost.example:5", "ipc:///tmp/s"}) {
+    EXPECT_EQ(numeric_loopback(other), other);
+  }
+}
+
 }  // namespace
 }  // namespace kvsweep::coordinator

@@ -130,6 +130,16 @@ TEST_F(CliMaps, DamagedKvmapIsRefused) {
   }
 }
 
+// A kvmap says its own scheme and heads: neither is overridden or contradicted in silence.
+TEST_F(CliMaps, WhatAFileSaysIsNotIgnored) {
+  const std::string kvmap = kvmap_with("/search", Json::object());
+  EXPECT_THAT(run({"import", kvmap, "--scheme", "kivi"}).err, HasSubstr("says its own scheme"));
+  const auto heads =
+      run({"import", kvmap_with("/geometry/kv_heads", 4), "--model", dir_.file("model")});
+  EXPECT_EQ(heads.code, 1);
+  EXPECT_THAT(heads.err, HasSubstr("made for another model"));
+}
+
 TEST_F(CliMaps, MapsByName) {
   // Everything about the map is judged before a worker is looked for.
   const auto evaluate = [&](const char* map) {

@@ -97,7 +97,8 @@ Status Engine::State::check(const SequenceRequest& request, int64_t index) const
   if (prompt + more - 1 > context) {
     return bad_input(
         fmt::format("sequence {} needs {} tokens of context ({} of prompt and {} new "
-                    "ones), but the model's context is {}; use fewer shots or fewer "
+                    "ones, the last of which is never read), but the model's context is {}; use "
+                    "fewer shots or fewer "
                     "new tokens",
                     index, prompt + more - 1, prompt, more, context));
   }

@@ -23,6 +23,8 @@ namespace {
 
 constexpr int64_t kHeartbeatMs = 1000;      // until Welcome says otherwise
 constexpr int64_t kHelloPatienceMs = 3000;  // a Hello that nobody answers is said again
+constexpr int64_t kFirstLonelyMs = 5000;    // without a coordinator, until that is said
+constexpr int64_t kLonelyMs = 60000;        // and until it is said again
 constexpr int64_t kLeastResendMs = 500;
 constexpr int64_t kMostResendMs = 30000;
 constexpr int64_t kAckPatienceMs = 5000;      // for acknowledgements, when leaving
@@ -76,7 +78,8 @@ class Service {
   int64_t hello_ms_ = -kHelloPatienceMs;
   int64_t beat_ms_ = 0;
   int64_t heartbeat_ms_ = kHeartbeatMs;
-  int64_t contact_ms_;  // when we last had a coordinator
+  int64_t contact_ms_;                       // when we last had a coordinator
+  int64_t next_lonely_ms_ = kFirstLonelyMs;  // without one, when to say so
   std::deque<Unacknowledged> unacknowledged_;
   int64_t units_ = 0;
 
@@ -266,6 +269,14 @@ void Service::look_at_signals() {
 void Service::look_at_contact() {
   if (!session_.empty()) contact_ms_ = clock_.steady_ms();
   const int64_t alone = clock_.steady_ms() - contact_ms_;
+  if (session_.empty() && alone >= next_lonely_ms_) {
+    log::warn("worker", fmt::format("no coordinator at {} for {} s; still trying (is the address "
+                                    "right?)",
+                                    options_.endpoint, alone / 1000));
+    next_lonely_ms_ = alone + kLonelyMs;
+  } else if (!session_.empty()) {
+    next_lonely_ms_ = kFirstLonelyMs;
+  }
   if (options_.idle_timeout_ms <= 0 || alone < options_.idle_timeout_ms || leaving_) return;
   const std::string reason =
       fmt::format("no coordinator at {} for {} s", options_.endpoint, alone / 1000);
