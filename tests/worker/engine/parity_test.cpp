@@ -1,5 +1,6 @@
 // Logits and greedy tokens against transformers in fp32. The reference numbers are made by
-// tests/worker/model/make_tiny_models.py and tests/worker/engine/make_parity_goldens.py.
+// tests/worker/model/make_tiny_models.py, and make_parity_goldens.py and make_reference_goldens.py
+// here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -129,6 +130,13 @@ TEST(SmolLm2Parity, GreedyTokens) {
   const std::string dir = test::smollm2_dir();
   if (dir.empty()) GTEST_SKIP() << test::no_smollm2();
   expect_greedy(dir, test::read_golden("worker/engine/golden/smollm2.json").at("cases"));
+}
+
+// Prompts of word_problems and recall, of 20 to 1,000 tokens, all in one batch.
+TEST(ReferenceModel, GreedyTokens) {
+  const Json cases = test::read_golden("worker/engine/golden/reference.json").at("cases");
+  ASSERT_EQ(cases.size(), 50u);
+  expect_greedy(test::reference_dir(), cases);
 }
 
 }  // namespace

@@ -47,6 +47,10 @@ std::string tiny_dir(const std::string& variant) {
   return kSource + "/tests/worker/model/tiny/" + variant;
 }
 
+std::string reference_dir() {
+  return kSource + "/models/reference";
+}
+
 std::string smollm2_dir() {
   const char* given = std::getenv("KVSWEEP_MODEL_DIR");
   const std::string dir =

@@ -13,6 +13,8 @@ namespace kvsweep::test {
 
 // Folder of a tiny random model: "tied_linear", "untied_llama3" or "plain".
 std::string tiny_dir(const std::string& variant);
+// The model that ships with the project.
+std::string reference_dir();
 // SmolLM2-135M-Instruct: $KVSWEEP_MODEL_DIR, else .deps/models of the source tree; "" when absent.
 std::string smollm2_dir();
 std::string no_smollm2();  // why a test is skipped
