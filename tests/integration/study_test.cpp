@@ -204,7 +204,8 @@ TEST(Study, DescribesAMissingDataSetAtOnce) {
   Process coordinator = lab.coordinator();
   Process worker = lab.worker("w1");
   EXPECT_EQ(coordinator.wait(60000), 1);
-  EXPECT_NE(lab.study().status_reason.find("asks for 50 examples"), std::string::npos)
+  EXPECT_NE(lab.study().status_reason.find("50 examples of word_problems are asked for"),
+            std::string::npos)
       << lab.study().status_reason;
 }
 
