@@ -117,6 +117,10 @@ Status check_imported(const std::string& file, const store::ImportedMap& importe
   return {};
 }
 
+std::string other_model_note(const std::string& file) {
+  return "kvsweep: note: " + file + " was made for another model (its hash differs)";
+}
+
 Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
                           const ModelGeometry& geometry) {
   NamedMap named;

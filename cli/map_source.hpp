@@ -40,4 +40,7 @@ Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
 Status check_imported(const std::string& file, const store::ImportedMap& imported,
                       const ModelGeometry& geometry);
 
+// What is said when a file names another model by its hash: the map may still be wanted.
+std::string other_model_note(const std::string& file);
+
 }  // namespace kvsweep::cli

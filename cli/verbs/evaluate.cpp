@@ -71,7 +71,7 @@ class Evaluate final : public Verb {
     printer.end();
     if (!report.ok()) return report.error();
     if (!named.model_hash.empty() && named.model_hash != report->model_hash) {
-      printer.line("kvsweep: note: " + map_ + " was made for another model (its hash differs)");
+      printer.line(other_model_note(map_));
     }
     const CacheLayout layout = cache_layout(named.map, geometry, request.base);
     const Cost cost{layout.bytes(context_, 1), effective_bits(layout, geometry, context_)};

@@ -36,10 +36,9 @@ class Import final : public Verb {
       KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));
       KVSWEEP_TRY(check_imported(file_, imported, geometry));
       imported.geometry = geometry;
-      KVSWEEP_ASSIGN(const std::string hash, model_hash(model_));
-      if (!imported.model_hash.empty() && imported.model_hash != hash) {
-        context.err.print("kvsweep: note: " + file_ + " was made for another model (its hash " +
-                          "differs)\n");
+      if (!imported.model_hash.empty()) {
+        KVSWEEP_ASSIGN(const std::string hash, model_hash(model_));
+        if (imported.model_hash != hash) context.err.print(other_model_note(file_) + "\n");
       }
     }
     KVSWEEP_ASSIGN(store::Store store, database_.open(store::OpenMode::read_write));

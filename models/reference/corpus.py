@@ -76,8 +76,9 @@ def repeat_pieces(line, rng):
 
 
 class Batches:
-    """What a step trains on, from encoded words and drills and lines of recall: `word_share` of the sequences are word problems and drills, the others
-    recall, half of these dense repetition at first and an eighth in the end."""
+    """What a step trains on, from encoded words and drills and lines of recall: `word_share` of the
+    sequences are word problems and drills, the others recall, of which `repeat_share` is dense
+    repetition."""
 
     def __init__(self, tokenizer, words, drills, recalls):
         self.encode = Encoder(tokenizer)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the reference model: about an hour and a half on two cores, no GPU.
+"""Trains the reference model: about two hours on two cores, no GPU.
 
     python models/reference/train.py --kvsweep build/release/bin/kvsweep --work DIR
 
@@ -92,7 +92,7 @@ def prepare(work, kvsweep):
 
 
 def loss_of(model, ids, weights):
-    """Weighted sum of the token losses and the sum of the weights."""
+    """Weighted sum of the token losses."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
         logits = model(ids[:, :-1])
     losses = F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
@@ -124,7 +124,7 @@ def accuracies(model, batches, context):
         for kind, weight in (("answer", corpus.ANSWER), ("computed", corpus.COMPUTED), ("code", corpus.CODE)):
             chosen = np.isclose(weights, weight)
             if chosen.any() and (name == "words") == (kind != "code"):
-                hits[f"{kind}"] = float(right[chosen].mean())
+                hits[kind] = float(right[chosen].mean())
     return hits
 
 

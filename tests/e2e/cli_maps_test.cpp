@@ -137,6 +137,10 @@ TEST_F(CliMaps, WhatAFileSaysIsNotIgnored) {
   const auto heads =
       run({"import", kvmap_with("/geometry/kv_heads", 4), "--model", dir_.file("model")});
   EXPECT_EQ(heads.code, 1);
+  const auto other = run(
+      {"import", kvmap_with("/model/hash", std::string(64, '0')), "--model", dir_.file("model")});
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("changed.kvmap.json was made for another model"));
   EXPECT_THAT(heads.err, HasSubstr("made for another model"));
 }
 

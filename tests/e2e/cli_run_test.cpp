@@ -109,7 +109,9 @@ TEST_F(CliRun, InterruptedOnceDrainsAndTheNextRunGoesOn) {
   ASSERT_TRUE(test::eventually(60000, [&] { return lab_.told() >= 2; }));
   running.signal(SIGINT);
   EXPECT_EQ(running.wait(60000), 130);
-  EXPECT_THAT(slurp(lab_.path("tune.log")), HasSubstr("kvsweep: interrupted"));
+  EXPECT_THAT(slurp(lab_.path("tune.log")),
+              AllOf(HasSubstr("finishing what is running; Ctrl-C again stops at once"),
+                    HasSubstr("kvsweep: interrupted")));
   const int64_t before = lab_.told();
   EXPECT_LT(before, 20);
   EXPECT_EQ(lab_.study().status, store::StudyStatus::stopped);

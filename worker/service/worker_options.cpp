@@ -41,8 +41,8 @@ std::function<Status(const std::string&, WorkerOptions&)> numeric(const std::str
   };
 }
 
-std::function<Status(const std::string&, WorkerOptions&)> words(
-    std::string WorkerOptions::*member) {
+template <typename T>  // std::string, or an optional one
+std::function<Status(const std::string&, WorkerOptions&)> words(T WorkerOptions::*member) {
   return [=](const std::string& text, WorkerOptions& options) -> Status {
     options.*member = text;
     return {};
@@ -62,11 +62,6 @@ std::function<Status(const std::string&, WorkerOptions&)> write_texts(WorkerOpti
     options.text_kind = text;
     return {};
   };
-}
-
-Status set_split(const std::string& text, WorkerOptions& options) {
-  options.text_split = text;
-  return {};
 }
 
 Status set_once(const std::string&, WorkerOptions& options) {
@@ -124,7 +119,7 @@ const std::map<std::string, Option>& option_table() {
       {"--shots",
        {"N", "shots of the examples to write",
         numeric("--shots", &WorkerOptions::text_shots, 0, 1 << 20)}},
-      {"--split", {"NAME", "split of the examples to write", set_split}},
+      {"--split", {"NAME", "split of the examples to write", words(&WorkerOptions::text_split)}},
       {"--once", {"", "leave after one unit of work", set_once}},
       {"--version", {"", "print the version", action(Action::version)}},
       {"--probe", {"", "print what this machine offers, as JSON", action(Action::probe)}},
