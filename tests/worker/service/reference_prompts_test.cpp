@@ -28,14 +28,21 @@ TEST(ReferencePrompts, RecallFillsItsLength) {
   }
 }
 
-TEST(ReferencePrompts, RecallAnswersFitTheNewTokensOfTheCatalog) {
+// Counting the line break that ends an answer, so that the stop is seen.
+void expect_answers_fit(const std::string& name) {
   const text::Tokenizer reference = tokenizer();
-  const TaskProtocol protocol = testing::protocol_of("recall", "report", 0);
+  const TaskProtocol protocol = testing::protocol_of(name, "report", 0);
   const auto task = open_task(protocol, "").value();
   for (int64_t i = 0; i < task->size(); ++i) {
-    const auto tokens = reference.encode(" " + task->example(i).value().gold, false).value();
-    EXPECT_LE(static_cast<int>(tokens.size()), protocol.max_new_tokens) << i;
+    const std::string answer = " " + task->example(i).value().gold + "\n";
+    const auto tokens = reference.encode(answer, false).value();
+    EXPECT_LE(static_cast<int>(tokens.size()), protocol.max_new_tokens) << name << " " << i;
   }
+}
+
+TEST(ReferencePrompts, AnswersFitTheNewTokensOfTheCatalog) {
+  expect_answers_fit("word_problems");
+  expect_answers_fit("recall");
 }
 
 }  // namespace
