@@ -21,7 +21,7 @@ class RopeGolden : public testing::TestWithParam<Case> {};
 TEST_P(RopeGolden, FrequenciesEqualTransformers) {
   const Case& one = GetParam();
   const auto config = ConfigFields::read(test::tiny_model(one.variant) + "/config.json");
-  const auto rope = read_rope(*config, one.context);
+  const auto rope = read_rope(*config, {one.context, one.head_dim});
   ASSERT_TRUE(rope.ok()) << rope.error().message;
   const Json golden = Json::parse(test::read_bytes(test::tiny_model("golden.json")));
   const auto expected = golden.at(one.variant).at("inv_freq").get<std::vector<float>>();
