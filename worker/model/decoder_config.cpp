@@ -31,11 +31,14 @@ Result<int64_t> read_head_dim(const ConfigFields& config, int64_t heads, int64_t
   }
   const int64_t fallback = family_default != 0 ? family_default : hidden / heads;
   KVSWEEP_ASSIGN(const int64_t head_dim, config.integer("head_dim", 2, kMaxHeadDim, fallback));
-  if (head_dim < 2 || head_dim > kMaxHeadDim || head_dim % 2 != 0) {
-    return config.error("head_dim", fmt::format("is {}; RoPE needs an even number from 2 to {}",
-                                                head_dim, kMaxHeadDim));
+  if (head_dim >= 2 && head_dim <= kMaxHeadDim && head_dim % 2 == 0) return head_dim;
+  const std::string allowed =
+      fmt::format("RoPE needs heads of an even number of channels from 2 to {}", kMaxHeadDim);
+  if (config.has("head_dim")) {
+    return config.error("head_dim", fmt::format("is {}; {}", head_dim, allowed));
   }
-  return head_dim;
+  return config.error("hidden_size", fmt::format("is {}, which makes heads of {} channels; {}",
+                                                 hidden, head_dim, allowed));
 }
 
 Status read_heads(const ConfigFields& config, DecoderConfig& out) {

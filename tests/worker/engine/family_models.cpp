@@ -101,9 +101,11 @@ std::string family_of(const std::string& variant) {
   return variant.substr(0, variant.find('-'));
 }
 
-FamilyModel::FamilyModel(const std::string& variant) {
+FamilyModel::FamilyModel(const std::string& variant, const Json& changes) {
   const Json& golden = family_goldens().at(variant);
-  dir_.write("config.json", golden.at("config").dump());
+  Json config = golden.at("config");
+  config.update(changes);
+  dir_.write("config.json", config.dump());
   dir_.write("model.safetensors", safetensors_of(variant, golden));
 }
 

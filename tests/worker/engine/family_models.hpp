@@ -19,7 +19,8 @@ std::string family_of(const std::string& variant);
 // Folder with config.json and model.safetensors (F32) of a variant; removed at the end.
 class FamilyModel {
  public:
-  explicit FamilyModel(const std::string& variant);
+  // `changes` replace fields of config.json.
+  explicit FamilyModel(const std::string& variant, const Json& changes = Json::object());
   std::string dir() const { return dir_.path().string(); }
 
  private:

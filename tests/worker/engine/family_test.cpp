@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -153,6 +154,51 @@ TEST_P(Family, LogitsDoNotDependOnBatchOrChunk) {
   spec.map = test::make_map("kivi", model->geometry().num_layers());
   expect_same_logits(*model, spec, sequences);
 }
+
+// Frequencies that depend on the length depend on the longest that the request allows, so a forced
+// pass of a short output sees the keys that its generation saw.
+class LengthTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(LengthTest, ForcedPassSeesTheKeysOfTheGeneration) {
+  const test::FamilyModel files(GetParam());
+  engine::Engine engine = test::load_engine(files.dir());
+  const PrecisionMap plain = test::make_map("baseline", engine.geometry().num_layers());
+  engine::SequenceRequest request;
+  request.prompt = test::random_tokens(20, engine.vocab_size(), 3);
+  request.max_new_tokens = 30;  // 49 tokens: beyond the 32 of both models
+  const auto generated = engine.run(plain, {request}, {});
+  ASSERT_TRUE(generated.ok()) << generated.error().message;
+  const std::vector<int32_t> tokens = (*generated)[0].tokens;
+
+  request.reference.assign(tokens.begin(), tokens.begin() + 6);
+  const auto forced = engine.run(plain, {request}, {});
+  ASSERT_TRUE(forced.ok()) << forced.error().message;
+  EXPECT_EQ((*forced)[0].argmax, request.reference);
+
+  request.max_new_tokens = 6;  // 25 tokens: other frequencies
+  const auto shorter = engine.run(plain, {request}, {});
+  ASSERT_TRUE(shorter.ok()) << shorter.error().message;
+  EXPECT_GT(std::fabs((*shorter)[0].nll - (*forced)[0].nll), 1e-4);
+}
+
+TEST_P(LengthTest, BaselinesOfLengthsAreKeptApart) {
+  const test::FamilyModel files(GetParam());
+  engine::Engine used = test::load_engine(files.dir());
+  const PrecisionMap map = test::make_map("kivi", used.geometry().num_layers());
+  engine::SequenceRequest request;
+  request.prompt = test::random_tokens(20, used.vocab_size(), 4);
+  request.reference = test::random_tokens(6, used.vocab_size(), 5);
+  ASSERT_TRUE(used.run(map, {request}, {}).ok());
+  request.max_new_tokens = 30;
+  const auto again = used.run(map, {request}, {});
+  engine::Engine fresh = test::load_engine(files.dir());
+  const auto first = fresh.run(map, {request}, {});
+  ASSERT_TRUE(again.ok() && first.ok());
+  EXPECT_EQ((*again)[0].kl, (*first)[0].kl);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, LengthTest, testing::Values("phi3-longrope", "llama-dynamic"),
+                         [](const auto& info) { return info.index == 0 ? "longrope" : "dynamic"; });
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
