@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+
+#include "core/rng.hpp"
 #include "tests/worker/engine/family_models.hpp"
 #include "worker/model/model.hpp"
 
@@ -182,6 +185,24 @@ TEST(HostileConfig, FieldsOfFamilies) {
   for (const Case& one : cases()) {
     EXPECT_THAT(error_with(one.variant, one.changes), HasSubstr(one.part))
         << one.variant << " " << one.changes;
+  }
+}
+
+// Any value in any field: a model or bad_input, nothing else.
+TEST(HostileConfig, RandomValues) {
+  Rng rng(11, "hostile");
+  for (const std::string& variant : test::family_variants()) {
+    const Json& config = test::family_goldens().at(variant).at("config");
+    for (int round = 0; round < 12; ++round) {
+      auto field = config.begin();
+      std::advance(field, static_cast<int64_t>(rng.below(config.size())));
+      auto donor = config.begin();  // a value of another field, which is well-formed somewhere
+      std::advance(donor, static_cast<int64_t>(rng.below(config.size())));
+      Json value = *donor;
+      if (round % 3 == 1) value = Json::array({*donor, *field});
+      if (round % 3 == 2) value = rng.uniform() * 1e3 - 500;
+      load_error(test::FamilyModel(variant, {{field.key(), value}}).dir());
+    }
   }
 }
 
