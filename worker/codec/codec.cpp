@@ -4,6 +4,21 @@
 
 namespace kvsweep::codec {
 
+bool Codec::supports(const Variant& variant) const {
+  if (variant.symmetric && !supports_symmetric) return false;
+  return variant.calibrated ? calibration != Calibration::never
+                            : calibration != Calibration::required;
+}
+
+kernels::PackedFormat Codec::packed(const Variant& variant) const {
+  kernels::PackedFormat format{code, params, variant.constant};
+  if (variant.symmetric) format.params = kernels::ParamKind::half_scale;
+  if (variant.calibrated && calibration == Calibration::optional) {
+    format.params = kernels::ParamKind::none;
+  }
+  return format;
+}
+
 const std::vector<Codec>& codecs() {
   static const std::vector<Codec> table = {
 #define KVSWEEP_PACKED_CODEC(id, function) function(),

@@ -78,21 +78,36 @@ void plain_keys_of(const PlainTile& tile, float* keys) {
   }
 }
 
-// {scale, min} of one run of tokens or channels, widened and taken apart.
+// Scale and offset of one run of tokens or channels, widened and taken apart.
 struct Parameters {
   alignas(64) float scale[kMaxTileTokens];
   alignas(64) float min[kMaxTileTokens];
+  bool symmetric;
+  float middle;  // of the codes
 
-  // Pair i lies at pairs + i * stride (in pairs); count <= kMaxTileTokens.
-  void load(const uint16_t* pairs, int64_t stride, int count) {
+  Parameters(const PackedFormat& format, int bits)
+      : symmetric(format.params == ParamKind::half_scale),
+        middle(static_cast<float>(1 << (bits - 1))) {}
+
+  // Group i * stride of those that begin at `params`; count <= kMaxTileTokens.
+  void load(const uint8_t* params, int64_t stride, int count) {
+    if (symmetric) return load_scales(params, stride, count);
     alignas(64) uint16_t packed[2 * kMaxTileTokens];
     alignas(64) float wide[2 * kMaxTileTokens];
-    for (int i = 0; i < count; ++i) __builtin_memcpy(packed + 2 * i, pairs + 2 * i * stride, 4);
+    for (int i = 0; i < count; ++i) __builtin_memcpy(packed + 2 * i, params + 4 * i * stride, 4);
     widen_halves(packed, 2 * count, wide);
     for (int i = 0; i < count; ++i) {
       scale[i] = wide[2 * i];
       min[i] = wide[2 * i + 1];
     }
+  }
+
+  // (code - middle) * scale is exact, and so is code * scale - middle * scale.
+  void load_scales(const uint8_t* params, int64_t stride, int count) {
+    alignas(64) uint16_t packed[kMaxTileTokens];
+    for (int i = 0; i < count; ++i) __builtin_memcpy(packed + i, params + 2 * i * stride, 2);
+    widen_halves(packed, count, scale);
+    for (int i = 0; i < count; ++i) min[i] = -middle * scale[i];
   }
 };
 
@@ -118,7 +133,8 @@ void packed_keys_of(const PackedTile& tile, float* keys) {
   const int row_bytes = tile.head_dim / kPerByte;
   const int groups = (tile.head_dim + tile.group - 1) / tile.group;
   alignas(64) uint8_t strip[kStrip * kMaxTileTokens];
-  Parameters params;
+  Parameters params(tile.format, Bits);
+  const int bytes_per_group = param_bytes(tile.format.params);
   int loaded = -1;  // token axis: the group whose parameters are in `params`
   for (int begin = 0; begin < row_bytes; begin += kStrip) {
     const int columns = row_bytes - begin < kStrip ? row_bytes - begin : kStrip;
@@ -129,7 +145,7 @@ void packed_keys_of(const PackedTile& tile, float* keys) {
     if (tile.channel_axis) {
       for (int t = 0; t < tile.tokens; t += tile.group) {
         const int64_t row = int64_t{t / tile.group} * tile.head_dim + first;
-        params.load(tile.params + 2 * row, 1, channels);
+        params.load(tile.params + bytes_per_group * row, 1, channels);
         for (int c = 0; c < channels; ++c) {
           const uint8_t* bytes = strip + (c / kPerByte) * tile.tokens + t;
           decode_column<Bits>(bytes, (c % kPerByte) * Bits, Same{params.scale[c]},
@@ -140,7 +156,7 @@ void packed_keys_of(const PackedTile& tile, float* keys) {
     }
     for (int c = 0; c < channels; ++c) {
       const int group = (first + c) / tile.group;
-      if (group != loaded) params.load(tile.params + 2 * group, groups, tile.tokens);
+      if (group != loaded) params.load(tile.params + bytes_per_group * group, groups, tile.tokens);
       loaded = group;
       decode_column<Bits, const float*>(strip + (c / kPerByte) * tile.tokens, (c % kPerByte) * Bits,
                                         params.scale, params.min, tile.tokens,
@@ -237,7 +253,8 @@ template <int Bits>
 void packed_values_by_token(const PackedTile& tile, float* values) {
   const int groups = (tile.head_dim + tile.group - 1) / tile.group;
   const int stride = padded_dim(tile.head_dim);
-  Parameters params;
+  Parameters params(tile.format, Bits);
+  const int bytes_per_group = param_bytes(tile.format.params);
   for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
     const int end = smaller(begin + kColumns, tile.head_dim);
     const SpreadCodes<Bits> codes(tile, begin, end - begin);
@@ -245,7 +262,7 @@ void packed_values_by_token(const PackedTile& tile, float* values) {
     for (int c = begin; c < end; c = next) {
       const int group = c / tile.group;
       next = smaller((group + 1) * tile.group, end);
-      params.load(tile.params + 2 * group, groups, tile.tokens);
+      params.load(tile.params + bytes_per_group * group, groups, tile.tokens);
       for (int t = 0; t < tile.tokens; ++t) {
         decode_row(codes.first + t * codes.stride + (c - begin), Same{params.scale[t]},
                    Same{params.min[t]}, next - c, values + int64_t{t} * stride + c);
@@ -257,14 +274,15 @@ void packed_values_by_token(const PackedTile& tile, float* values) {
 template <int Bits>
 void packed_values_by_channel(const PackedTile& tile, float* values) {
   const int stride = padded_dim(tile.head_dim);
-  Parameters params;
+  Parameters params(tile.format, Bits);
+  const int bytes_per_group = param_bytes(tile.format.params);
   for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
     const int count = smaller(kColumns, tile.head_dim - begin);
     const SpreadCodes<Bits> codes(tile, begin, count);
     for (int t = 0; t < tile.tokens; ++t) {
       if (t % tile.group == 0) {
         const int64_t row = int64_t{t / tile.group} * tile.head_dim + begin;
-        params.load(tile.params + 2 * row, 1, count);
+        params.load(tile.params + bytes_per_group * row, 1, count);
       }
       decode_row<const float*>(codes.first + t * codes.stride, params.scale, params.min, count,
                                values + int64_t{t} * stride + begin);
@@ -296,16 +314,16 @@ void plain_values(const PlainTile& tile, float* values) {
 }
 
 void packed_keys(const PackedTile& tile, float* keys) {
-  if (tile.bits == 8) return packed_keys_of<8>(tile, keys);
-  if (tile.bits == 4) return packed_keys_of<4>(tile, keys);
+  if (tile.format.code == CodeKind::uint8) return packed_keys_of<8>(tile, keys);
+  if (tile.format.code == CodeKind::uint4) return packed_keys_of<4>(tile, keys);
   packed_keys_of<2>(tile, keys);
 }
 
 void packed_values(const PackedTile& tile, float* values) {
   const bool channel = tile.channel_axis;
-  if (tile.bits == 8) {
+  if (tile.format.code == CodeKind::uint8) {
     channel ? packed_values_by_channel<8>(tile, values) : packed_values_by_token<8>(tile, values);
-  } else if (tile.bits == 4) {
+  } else if (tile.format.code == CodeKind::uint4) {
     channel ? packed_values_by_channel<4>(tile, values) : packed_values_by_token<4>(tile, values);
   } else {
     channel ? packed_values_by_channel<2>(tile, values) : packed_values_by_token<2>(tile, values);

@@ -44,17 +44,18 @@ Coded run(bool channel, int bits, int tokens, int head_dim, int group, const flo
             std::vector<uint8_t>(code_bytes + 8, 0xaa),
             std::vector<uint16_t>(param_count + 4, 0xbbbb),
             std::vector<float>(size_t(tokens) * head_dim)};
+  auto* bytes = reinterpret_cast<uint8_t*>(out.params.data());
   if (channel) {
     const BlockShape shape{head_dim, tokens, row_bytes};
-    out.result = codec.encode_block(shape, x, out.codes.data(), out.params.data());
+    out.result = codec.encode_block(shape, x, out.codes.data(), bytes);
     if (out.result.ok()) {
-      codec.decode_block(shape, out.codes.data(), out.params.data(), out.decoded.data());
+      codec.decode_block(shape, out.codes.data(), bytes, out.decoded.data());
     }
   } else {
     const RowShape shape{head_dim, group};
     for (int t = 0; t < tokens && out.result.ok(); ++t) {
       uint8_t* codes = out.codes.data() + t * row_bytes;
-      uint16_t* params = out.params.data() + int64_t{2} * t * per_row;
+      uint8_t* params = bytes + int64_t{4} * t * per_row;
       out.result = codec.encode_row(shape, x + int64_t{t} * head_dim, codes, params);
       if (!out.result.ok()) break;
       codec.decode_row(shape, codes, params, out.decoded.data() + int64_t{t} * head_dim);

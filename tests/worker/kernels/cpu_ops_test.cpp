@@ -120,12 +120,12 @@ void compare_tiles(const CpuOps& ops, const codec::Codec& codec, bool channel, c
   const int64_t row_bytes = int64_t{s.head_dim} * codec.bits / 8;
   const int per_row = channel ? s.head_dim : (s.head_dim + s.group - 1) / s.group;
   std::vector<uint8_t> codes(row_bytes * s.tokens);
-  std::vector<uint16_t> params(size_t(2) * per_row * s.tokens);
+  std::vector<uint8_t> params(size_t(4) * per_row * s.tokens);
   std::vector<float> expected(x.size());
   for (int t = 0; t < s.tokens; t += channel ? s.group : 1) {
     const int64_t at = int64_t{t} * s.head_dim;
     uint8_t* c = codes.data() + t * row_bytes;
-    uint16_t* p = params.data() + int64_t{2} * per_row * (channel ? t / s.group : t);
+    uint8_t* p = params.data() + int64_t{4} * per_row * (channel ? t / s.group : t);
     if (channel) {
       const codec::BlockShape shape{s.head_dim, s.group, row_bytes};
       ASSERT_TRUE(codec.encode_block(shape, x.data() + at, c, p).ok());
@@ -136,8 +136,8 @@ void compare_tiles(const CpuOps& ops, const codec::Codec& codec, bool channel, c
       codec.decode_row(shape, c, p, expected.data() + at);
     }
   }
-  const PackedTile tile{codec.bits, channel,      s.group,      s.head_dim,
-                        s.tokens,   codes.data(), params.data()};
+  const PackedTile tile{codec.packed({}), channel,      s.group,      s.head_dim,
+                        s.tokens,         codes.data(), params.data()};
   const int stride = padded_dim(s.head_dim);
   std::vector<float> keys(x.size() + 1, -7.0f);
   std::vector<float> values(size_t(stride) * s.tokens + 1, -7.0f);
