@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "worker/codec/bytes.hpp"
+#include "worker/codec/elements.hpp"
 #include "worker/codec/half.hpp"
 
 namespace kvsweep::codec {
@@ -12,15 +13,6 @@ namespace {
 
 using kernels::CodeKind;
 using kernels::ParamKind;
-
-constexpr int kChunk = 64;  // elements worked on at once, on the stack; a multiple of 32
-
-// Rounds |x| < 2^22 to the nearest integer, ties to even: floats in [2^23, 2^24) are spaced by 1.
-// Vectorises on every x86-64, unlike nearbyint.
-inline float round_even(float x) {
-  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23
-  return (x + kShift) - kShift;
-}
 
 // code = rint((x - min) / scale) + first; x^ = code * scale + offset.
 struct Params {
@@ -38,13 +30,6 @@ struct Limit {
 template <int Bits>
 constexpr int first_code(bool symmetric) {
   return symmetric ? 1 << (Bits - 1) : 0;
-}
-
-// fp16 step >= step; 0 for the step of an empty range alone.
-inline uint16_t step_bits(float step, bool empty) {
-  const uint16_t bits = float_to_half_up(step);
-  // The quotient of a subnormal range may underflow.
-  return !empty && bits == 0 ? kHalfTiny : bits;
 }
 
 template <int Bits>
@@ -91,35 +76,24 @@ Params load(bool symmetric, int64_t group, const uint8_t* params) {
   return p;
 }
 
-// Where the codes of element i begin, i a multiple of 8.
-template <int Bits>
-constexpr int64_t code_offset(int64_t i) {
-  return Bits == 3 ? i / 32 * 12 + i % 32 / 4 : i * Bits / 8;
-}
-
-// Eight 3-bit codes: two bytes of low bits, one byte of high bits behind the 8 low bytes of the 32.
-inline void pack_planes(const uint8_t* values, int count, int64_t begin, uint8_t* row) {
-  unsigned low = 0;
-  unsigned high = 0;
-  for (int e = 0; e < count; ++e) {
-    low |= (values[e] & 3u) << (2 * e);
-    high |= (values[e] >> 2 & 1u) << e;
-  }
-  write_at(row + code_offset<3>(begin), static_cast<uint16_t>(low));
-  row[begin / 32 * 12 + 8 + begin % 32 / 8] = static_cast<uint8_t>(high);
+// Eight 3-bit codes, fewer at the end of a row: three bytes.
+inline void pack_three_bits(const uint8_t* values, int count, uint8_t* codes) {
+  unsigned word = 0;
+  for (int e = 0; e < count; ++e) word |= unsigned{values[e]} << (3 * e);
+  for (int b = 0; b < 3; ++b) codes[b] = static_cast<uint8_t>(word >> (8 * b));
 }
 
 // Codes of the elements begin .. begin + count of a row; begin is a multiple of 8 / Bits (3 bits:
 // of 8), and so is count unless the row ends there.
 template <int Bits>
 inline void pack(const uint8_t* values, int count, int64_t begin, uint8_t* row) {
+  uint8_t* codes = row + begin * Bits / 8;
   if constexpr (Bits == 3) {
     for (int i = 0; i < count; i += 8) {
-      pack_planes(values + i, std::min(8, count - i), begin + i, row);
+      pack_three_bits(values + i, std::min(8, count - i), codes + i / 8 * 3);
     }
   } else {
     constexpr int kPerByte = 8 / Bits;
-    uint8_t* codes = row + begin / kPerByte;
     for (int i = 0; i < count / kPerByte; ++i) {
       unsigned byte = 0;
       for (int e = 0; e < kPerByte; ++e) byte |= unsigned{values[i * kPerByte + e]} << (e * Bits);
@@ -132,29 +106,19 @@ inline void pack(const uint8_t* values, int count, int64_t begin, uint8_t* row) 
 template <int Bits>
 inline void clear_padding(int head_dim, uint8_t* row) {
   if constexpr (Bits == 3) {
-    for (int i = (head_dim + 7) / 8 * 8; i % 32 != 0; i += 8) pack_planes(nullptr, 0, i, row);
+    const int64_t used = (head_dim + 7) / 8 * 3;
+    std::fill(row + used, row + kernels::row_bytes(CodeKind::uint3, head_dim), uint8_t{0});
   }
 }
 
 template <int Bits>
 inline float code_at(const uint8_t* codes, int64_t i) {
-  if constexpr (Bits == 3) {
-    const uint8_t* planes = codes + i / 32 * 12;
-    const int64_t at = i % 32;
-    const unsigned low = planes[at / 4] >> (at % 4 * 2) & 3u;
-    return static_cast<float>(low | (planes[8 + at / 8] >> (at % 8) & 1u) << 2);
-  } else {
-    constexpr int kPerByte = 8 / Bits;
-    constexpr unsigned kMask = (1u << Bits) - 1u;
-    return static_cast<float>((codes[i / kPerByte] >> ((i % kPerByte) * Bits)) & kMask);
-  }
-}
-
-int64_t first_non_finite(const float* values, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(values[i])) return i;
-  }
-  return -1;
+  constexpr unsigned kMask = (1u << Bits) - 1u;
+  const int64_t byte = i * Bits / 8;
+  const int shift = static_cast<int>(i * Bits % 8);
+  unsigned bits = codes[byte] >> shift;
+  if (Bits == 3 && shift > 5) bits |= unsigned{codes[byte + 1]} << (8 - shift);
+  return static_cast<float>(bits & kMask);
 }
 
 template <int Bits>

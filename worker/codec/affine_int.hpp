@@ -24,7 +24,7 @@ namespace kvsweep::codec {
 //            code * scale + (-middle * scale) without another result
 // Worked example, 4 bits, x = {-7, 3.5}: scale 1, codes {1, 12}: 3.5 ties to 4, x^ = {-7, 4}.
 //
-// 3-bit rows are padded with zero codes to a multiple of 32 elements.
+// 3-bit rows are padded with zero codes to a multiple of 32 elements (docs/decisions/0004-int3.md).
 // Source: the paper form of KVTuner (arXiv 2502.04420) and KIVI (arXiv 2402.02750) with a float
 // offset; directed rounding of the stored fp16 parameters is ours: encoder and decoder use equal
 // numbers, so nothing clips. O(elements); the elements are read twice.

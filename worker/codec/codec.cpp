@@ -1,6 +1,10 @@
 #include "worker/codec/codec.hpp"
 
 #include "worker/codec/affine_int.hpp"
+#include "worker/codec/fp4.hpp"
+#include "worker/codec/fp8.hpp"
+#include "worker/codec/kvmix.hpp"
+#include "worker/codec/kvtuner.hpp"
 
 namespace kvsweep::codec {
 

@@ -38,14 +38,14 @@ struct Variant {
 // One token of one head. Groups of `group` consecutive elements run along head_dim, the last may be
 // shorter; parameters per group.
 struct RowShape {
-  int head_dim = 0;  // a multiple of 8 / bits (int3: of 1), as is `group`
+  int head_dim = 0;  // a multiple of 8 / bits (int3: any), as is `group` (int3: of 8)
   int group = 0;     // 1 .. head_dim; the whole head = head_dim. Codec::fixed_group where not 0
   Variant variant;
 };
 
 // One channel group: `tokens` consecutive tokens of one head, parameters per channel.
 struct BlockShape {
-  int head_dim = 0;  // a multiple of 8 / bits (int3: of 1)
+  int head_dim = 0;  // a multiple of 8 / bits (int3: any)
   int tokens = 0;
   int64_t row_bytes = 0;  // from one token's codes to the next's
   Variant variant;

@@ -6,9 +6,8 @@
 
 namespace kvsweep::kernels {
 
-// Codes of one row = one token of one head. Element i of an integer or e2m1 row occupies bits
-// i*b .. i*b+b-1, little-endian. uint3 is packed by 32 elements in 12 bytes, the last 32 padded
-// with zeros: 8 bytes of low bits (element i in bits 2i, 2i+1), then 4 bytes of high bits (bit i).
+// Codes of one row = one token of one head: element i occupies bits i*b .. i*b+b-1, little-endian.
+// Rows of uint3 are padded with zeros to a multiple of 32 elements, three 32-bit words.
 // word11 is a row of 11 tokens: one little-endian 32-bit word per channel, token t in bits 3t ..
 // 3t+2, token 10 in bits 30 and 31.
 enum class CodeKind : uint8_t { uint8, uint4, uint3, uint2, e4m3, e5m2, e2m1, word11 };
