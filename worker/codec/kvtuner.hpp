@@ -15,7 +15,7 @@ namespace kvsweep::codec {
 // kvtuner_int*: R rounds to fp32; {s, z} stored as two fp32, 8 bytes per group.
 // kvtuner_int*_bf16: R rounds to bf16, as in the published runs, inputs too; {s, z} stored as two
 // bf16, 4 bytes. With offset groups z leaves bf16's 8 bits and the codec is lossy at any width: at
-// group mean 128 its RMS error at 8 bits is about 23 times that of fp32 (docs/codecs.md).
+// group mean 32 its RMS error at 8 bits is 12 times that of fp32 (docs/codecs.md).
 // Faults: non_finite; scale_range when s overflows; offset_range when z does (|min(x)| / s).
 // There is no bound of half a step: round(min / s) moves the grid by up to half a step, and an
 // element at the upper end may clip.
