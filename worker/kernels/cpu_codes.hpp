@@ -1,6 +1,6 @@
-// Codes to fp32 values, branch-free so that the loops over them vectorise, and the parameters of a
-// run of groups. Files that include this are compiled with -ffp-contract=off: every value is
-// rounded as the codec rounds it.
+// What the codes of a page mean, without branches so that the loops over them vectorise, and the
+// parameters of a run of groups. Files that include this are compiled with -ffp-contract=off: every
+// value is rounded as the codec rounds it.
 #pragma once
 
 #include "worker/kernels/cpu_isa.hpp"
@@ -11,65 +11,48 @@ namespace kvsweep::kernels::KVSWEEP_ISA {
 inline float as_float(int32_t bits) {
   return __builtin_bit_cast(float, bits);
 }
-inline int32_t as_bits(float value) {
-  return __builtin_bit_cast(int32_t, value);
-}
 
-// A small floating type. Normal numbers get their exponent rebiased. A subnormal m is built as
-// 2^(1-bias) * (1 + m / 2^Mantissa) minus 2^(1-bias), which is exact.
-template <int Exponent, int Mantissa, int Bias>
-inline int32_t small_magnitude(int32_t magnitude) {
-  constexpr int kShift = 23 - Mantissa;
-  constexpr int32_t kSmallestNormal = (128 - Bias) << 23;
-  const int32_t shifted = magnitude << kShift;
-  const float tiny = as_float(shifted + kSmallestNormal) - as_float(kSmallestNormal);
-  return magnitude < (1 << Mantissa) ? as_bits(tiny) : shifted + ((127 - Bias) << 23);
-}
+// What the code of a small float means: the pattern of a half, whose value times kFactor is the
+// code's. That product is exact, so (half * kFactor) * scale is rounded once, as in the codec.
+//
+// The small floats are halves with fewer bits: sign, exponent and mantissa move to their places,
+// the factor makes up for the difference of the biases, and subnormal numbers stay subnormal.
+struct E4m3Codes {
+  static constexpr int kBits = 8;
+  static constexpr float kFactor = 256;  // 2^(15 - 7)
+  static uint16_t half(int code) {
+    const int magnitude = code & 0x7f;
+    const int nan = magnitude == 0x7f ? 0x7e00 : 0;
+    return static_cast<uint16_t>((code & 0x80) << 8 | magnitude << 7 | nan);
+  }
+};
+struct E5m2Codes {
+  static constexpr int kBits = 8;
+  static constexpr float kFactor = 1;
+  static uint16_t half(int code) { return static_cast<uint16_t>(code << 8); }
+};
+struct E2m1Codes {
+  static constexpr int kBits = 4;
+  static constexpr float kFactor = 16384;  // 2^(15 - 1)
+  static uint16_t half(int code) {
+    return static_cast<uint16_t>((code & 8) << 12 | (code & 7) << 9);
+  }
+};
+template <int BitsPerCode>
+struct Integers {
+  static constexpr int kBits = BitsPerCode;
+};
 
-inline float e4m3(int code) {
-  const int32_t magnitude = code & 0x7f;
-  int32_t bits = small_magnitude<4, 3, 7>(magnitude);
-  bits = magnitude == 0x7f ? 0x7fc00000 : bits;
-  return as_float(bits | (code & 0x80) << 24);
-}
-
-inline float e5m2(int code) {
-  const int32_t magnitude = code & 0x7f;
-  int32_t bits = small_magnitude<5, 2, 15>(magnitude);
-  bits = magnitude >= 0x7c ? 0x7f800000 | (magnitude & 3) << 21 : bits;
-  return as_float(bits | (code & 0x80) << 24);
-}
-
-inline float e2m1(int code) {
-  return as_float(small_magnitude<2, 1, 1>(code & 7) | (code & 8) << 28);
-}
+template <typename Codes>
+constexpr bool kFloats = true;
+template <int Bits>
+constexpr bool kFloats<Integers<Bits>> = false;
 
 // 2^(byte - 127): the smallest is a subnormal float, 255 is a NaN.
 inline float e8m0(int byte) {
   const int32_t bits = byte == 0 ? 0x00400000 : byte << 23;
   return as_float(byte == 255 ? 0x7fc00000 : bits);
 }
-
-// How a code and its parameters become a value.
-template <int BitsPerCode>
-struct Integers {
-  static constexpr int kBits = BitsPerCode;
-  static float value(int code, float scale, float min) {
-    return static_cast<float>(code) * scale + min;
-  }
-};
-struct E4m3Codes {
-  static constexpr int kBits = 8;
-  static float value(int code, float scale, float) { return e4m3(code) * scale; }
-};
-struct E5m2Codes {
-  static constexpr int kBits = 8;
-  static float value(int code, float scale, float) { return e5m2(code) * scale; }
-};
-struct E2m1Codes {
-  static constexpr int kBits = 4;
-  static float value(int code, float scale, float) { return e2m1(code) * scale; }
-};
 
 // Calls use(Codes{}) with the type for the tile's codes.
 template <typename Use>
@@ -97,13 +80,17 @@ inline void with_codes(CodeKind kind, const Use& use) {
 // Scale and offset of one run of tokens or channels, widened and taken apart.
 struct Parameters {
   alignas(64) float scale[kMaxTileTokens];
-  alignas(64) float min[kMaxTileTokens] = {};  // stays 0 where there is none
+  alignas(64) float min[kMaxTileTokens];  // floats: 0, and nobody looks
 
   Parameters(const PackedTile& tile, int bits)
       : format_(tile.format),
         params_(tile.params),
         bytes_(param_bytes(tile.format.params)),
-        middle_(static_cast<float>(1 << (bits - 1))) {}
+        middle_(static_cast<float>(1 << (bits - 1))) {
+    const CodeKind code = format_.code;
+    if (code != CodeKind::e4m3 && code != CodeKind::e5m2 && code != CodeKind::e2m1) return;
+    for (float& m : min) m = 0;
+  }
 
   // Of the groups first, first + stride, first + 2 * stride ...; count <= kMaxTileTokens.
   void load(int64_t first, int64_t stride, int count) {
@@ -115,8 +102,7 @@ struct Parameters {
       case ParamKind::half_scale:
         return load_halves(from, step, count);
       case ParamKind::e4m3_scale:
-        for (int i = 0; i < count; ++i) scale[i] = e4m3(from[i * step]) * format_.constant;
-        return;
+        return load_small(from, step, count);
       case ParamKind::e8m0_scale:
         for (int i = 0; i < count; ++i) scale[i] = e8m0(from[i * step]);
         return;
@@ -130,7 +116,11 @@ struct Parameters {
   void load_pairs(const uint8_t* from, int64_t step, int count) {
     alignas(64) uint16_t packed[2 * kMaxTileTokens];
     alignas(64) float wide[2 * kMaxTileTokens];
-    for (int i = 0; i < count; ++i) __builtin_memcpy(packed + 2 * i, from + i * step, 4);
+    if (step == 4) {
+      __builtin_memcpy(packed, from, static_cast<size_t>(count) * 4);
+    } else {
+      for (int i = 0; i < count; ++i) __builtin_memcpy(packed + 2 * i, from + i * step, 4);
+    }
     widen_halves(packed, 2 * count, wide);
     for (int i = 0; i < count; ++i) {
       scale[i] = wide[2 * i];
@@ -144,6 +134,13 @@ struct Parameters {
     for (int i = 0; i < count; ++i) __builtin_memcpy(packed + i, from + i * step, 2);
     widen_halves(packed, count, scale);
     for (int i = 0; i < count; ++i) min[i] = -middle_ * scale[i];
+  }
+
+  void load_small(const uint8_t* from, int64_t step, int count) {
+    alignas(64) uint16_t halves[kMaxTileTokens];
+    for (int i = 0; i < count; ++i) halves[i] = E4m3Codes::half(from[i * step]);
+    widen_halves(halves, count, scale);
+    for (int i = 0; i < count; ++i) scale[i] = (scale[i] * E4m3Codes::kFactor) * format_.constant;
   }
 
   PackedFormat format_;

@@ -42,8 +42,8 @@ void transpose(const T* from, int64_t stride, int rows, int columns, T* out) {
   constexpr int kN = Lanes<T>::kCount;
   using Vector = typename Lanes<T>::Vector;
   for (int r = 0; r < rows; r += kN) {
-    int c = 0;
-    for (; c + kN <= columns; c += kN) {
+    for (int next = 0; next < columns && columns >= kN; next += kN) {
+      const int c = next + kN <= columns ? next : columns - kN;  // the last may overlap
       Vector a[kN];
       Vector b[kN];
       for (int i = 0; i < kN; ++i) {
@@ -57,7 +57,7 @@ void transpose(const T* from, int64_t stride, int rows, int columns, T* out) {
         __builtin_memcpy(out + int64_t{c + i} * rows + r, &a[i], kVectorBytes);
       }
     }
-    for (; c < columns; ++c) {
+    for (int c = 0; c < columns && columns < kN; ++c) {
       for (int i = 0; i < kN; ++i) out[int64_t{c} * rows + r + i] = from[(r + i) * stride + c];
     }
   }

@@ -10,25 +10,45 @@ namespace {
 template <typename Codes>
 constexpr int kStripBytes = Codes::kBits == 3 ? 48 : 16;
 
-// One channel: out[j] = the value of code `channel` of a transposed strip, j over `count` tokens.
-// `bytes` is the strip's first byte of token 0; a column has `tokens` bytes. `scale` and `min` are
-// one number for all, or one per element.
-template <typename Codes, typename Parameter>
-inline void decode_column(const uint8_t* bytes, int tokens, int channel, Parameter scale,
-                          Parameter min, int count, float* out) {
-  constexpr int kMask = (1 << Codes::kBits) - 1;
-  const uint8_t* column = bytes + channel * Codes::kBits / 8 * tokens;
-  const int shift = channel * Codes::kBits % 8;
-  if (Codes::kBits == 3 && shift > 5) {  // the code straddles two bytes
-    const uint8_t* next = column + tokens;
-    for (int j = 0; j < count; ++j) {
-      const int code = (column[j] >> shift | next[j] << (8 - shift)) & kMask;
-      out[j] = Codes::value(code, scale[j], min[j]);
-    }
-    return;
+// One channel of a transposed strip: column[j] is the code of token j. The bits of a code that
+// straddles two bytes (3 bits) begin in `bytes` and end in `next`, the column behind.
+template <int Bits, bool kStraddles>
+struct Column {
+  const uint8_t* bytes;
+  const uint8_t* next;
+  int shift;
+  int operator[](int j) const {
+    constexpr int kMask = (1 << Bits) - 1;
+    if constexpr (Bits == 8) return bytes[j];
+    if constexpr (kStraddles) return (bytes[j] >> shift | next[j] << (8 - shift)) & kMask;
+    return bytes[j] >> shift & kMask;
   }
-  for (int j = 0; j < count; ++j) {
-    out[j] = Codes::value((column[j] >> shift) & kMask, scale[j], min[j]);
+};
+
+// out[j] = the value of code j. `scale` and `min` are one number for all, or one per token.
+template <typename Codes, typename Codewise, typename Parameter>
+inline void decode(Codewise codes, Parameter scale, Parameter min, int count, float* out) {
+  if constexpr (kFloats<Codes>) {
+    alignas(64) uint16_t halves[kMaxTileTokens];
+    for (int j = 0; j < count; ++j) halves[j] = Codes::half(codes[j]);
+    widen_halves(halves, count, out);
+    for (int j = 0; j < count; ++j) out[j] = (out[j] * Codes::kFactor) * scale[j];
+  } else {
+    for (int j = 0; j < count; ++j) out[j] = static_cast<float>(codes[j]) * scale[j] + min[j];
+  }
+}
+
+// Channel `channel` of a strip whose columns have `tokens` bytes, over `count` tokens.
+template <typename Codes, typename Parameter>
+inline void decode_column(const uint8_t* strip, int tokens, int channel, Parameter scale,
+                          Parameter min, int count, float* out) {
+  constexpr int kBits = Codes::kBits;
+  const uint8_t* bytes = strip + channel * kBits / 8 * tokens;
+  const int shift = channel * kBits % 8;
+  if (kBits == 3 && shift > 5) {
+    decode<Codes>(Column<kBits, true>{bytes, bytes + tokens, shift}, scale, min, count, out);
+  } else {
+    decode<Codes>(Column<kBits, false>{bytes, bytes, shift}, scale, min, count, out);
   }
 }
 

@@ -1,22 +1,9 @@
-// Packed pages to value tiles [tokens][padded_dim]: codes are spread to one per byte, then decoded
-// over the channels.
+// Packed pages to value tiles [tokens][padded_dim], row by row.
 #include "worker/kernels/cpu_codes.hpp"
 #include "worker/kernels/cpu_tiles.hpp"
 
 namespace kvsweep::kernels::KVSWEEP_ISA {
 namespace {
-
-constexpr int kRun = 16;  // elements decoded per loop of constant length: rows are short
-
-template <typename Codes, typename Parameter>
-inline void decode_row(const uint8_t* codes, Parameter scale, Parameter min, int count,
-                       float* out) {
-  int j = 0;
-  for (; j + kRun <= count; j += kRun) {
-    for (int i = j; i < j + kRun; ++i) out[i] = Codes::value(codes[i], scale[i], min[i]);
-  }
-  for (; j < count; ++j) out[j] = Codes::value(codes[j], scale[j], min[j]);
-}
 
 typedef uint8_t Bytes __attribute__((vector_size(kVectorBytes)));
 
@@ -46,54 +33,129 @@ inline void spread_vector(const Bytes& codes, uint8_t* out) {
   for (int i = 0; i < kCount; ++i) __builtin_memcpy(out + i * kVectorBytes, &all[i], kVectorBytes);
 }
 
-// Three stored bytes -> eight codes, one per byte.
-inline void spread_three(const uint8_t* codes, uint8_t* out) {
-  const uint32_t word =
-      codes[0] | static_cast<uint32_t>(codes[1]) << 8 | static_cast<uint32_t>(codes[2]) << 16;
-  for (int i = 0; i < 8; ++i) out[i] = static_cast<uint8_t>(word >> (3 * i) & 7u);
-}
-
-// `out` has room for whole vectors: count rounded up to kVectorBytes * 8 / Bits (3 bits: to 8).
+// `out` has room for whole vectors: count rounded up to kVectorBytes * 8 / Bits.
 template <int Bits>
 inline void spread(const uint8_t* codes, int count, uint8_t* out) {
-  if constexpr (Bits == 3) {
-    for (int c = 0; c < count; c += 8) spread_three(codes + c / 8 * 3, out + c);
-  } else {
-    constexpr int kPerVector = kVectorBytes * 8 / Bits;
-    for (int c = 0; c < count; c += kPerVector) {
-      const int left = (count - c) * Bits / 8;
-      Bytes vector = Bytes{};
-      if (left >= kVectorBytes) {
-        __builtin_memcpy(&vector, codes + c * Bits / 8, kVectorBytes);
-      } else {
-        __builtin_memcpy(&vector, codes + c * Bits / 8, static_cast<size_t>(left));
-      }
-      spread_vector<Bits>(vector, out + c);
+  constexpr int kPerVector = kVectorBytes * 8 / Bits;
+  for (int c = 0; c < count; c += kPerVector) {
+    const int left = (count - c) * Bits / 8;
+    Bytes vector = Bytes{};
+    if (left >= kVectorBytes) {
+      __builtin_memcpy(&vector, codes + c * Bits / 8, kVectorBytes);
+    } else {
+      __builtin_memcpy(&vector, codes + c * Bits / 8, static_cast<size_t>(left));
     }
+    spread_vector<Bits>(vector, out + c);
   }
 }
 
 constexpr int kColumns = 128;  // channels of a value tile decoded at once
+constexpr int kRun = 16;       // elements per loop of constant length: rows are short
 
-// Codes of channels begin .. begin + count of all tokens, one per byte. 8-bit codes stay where they
-// are.
-template <int Bits>
-struct SpreadCodes {
+// The rows of channels begin .. begin + count of a tile on their way to values, in two steps: the
+// constructor does what needs no parameters, `finish` the rest for a run of channels of one token.
+// `scale` and `min` are one number for all, or one per element.
+//
+// Integers: codes are spread to one per byte (8-bit codes stay where they are), then decoded.
+template <typename Codes, bool kFloating = kFloats<Codes>>
+struct Rows {
+  static constexpr int kBits = Codes::kBits;
   alignas(64) uint8_t bytes[kMaxTileTokens * kColumns];
   const uint8_t* first = bytes;
   int64_t stride = kColumns;
 
-  SpreadCodes(const PackedTile& tile, int begin, int count) {
+  Rows(const PackedTile& tile, int begin, int count, float*) {
     const int64_t row_bytes = kernels::row_bytes(tile.format.code, tile.head_dim);
-    const uint8_t* codes = tile.codes + begin * Bits / 8;
-    if constexpr (Bits == 8) {
+    const uint8_t* codes = tile.codes + begin * kBits / 8;
+    if constexpr (kBits == 8) {
       first = codes;
       stride = row_bytes;
     } else {
       for (int t = 0; t < tile.tokens; ++t) {
-        spread<Bits>(codes + t * row_bytes, count, bytes + t * kColumns);
+        spread<kBits>(codes + t * row_bytes, count, bytes + t * kColumns);
       }
     }
+  }
+
+  template <typename Parameter>
+  void finish(int token, int channel, Parameter scale, Parameter min, int count, float* out) const {
+    const uint8_t* codes = first + token * stride + channel;
+    int j = 0;
+    for (; j + kRun <= count; j += kRun) {
+      for (int i = j; i < j + kRun; ++i) out[i] = static_cast<float>(codes[i]) * scale[i] + min[i];
+    }
+    for (; j < count; ++j) out[j] = static_cast<float>(codes[j]) * scale[j] + min[j];
+  }
+};
+
+// Floats: the values of the codes are written into the tile, then scaled in place.
+template <typename Codes>
+struct Rows<Codes, true> {
+  Rows(const PackedTile& tile, int begin, int count, float* values) {
+    const int64_t row_bytes = kernels::row_bytes(tile.format.code, tile.head_dim);
+    const uint8_t* codes = tile.codes + begin * Codes::kBits / 8;
+    for (int t = 0; t < tile.tokens; ++t) {
+      float* out = values + int64_t{t} * padded_dim(tile.head_dim) + begin;
+      convert(codes + t * row_bytes, count, out);
+    }
+  }
+
+  static void convert(const uint8_t* codes, int count, float* out) {
+    alignas(64) uint16_t halves[kColumns];
+    if constexpr (Codes::kBits == 8) {
+      for (int i = 0; i < count; ++i) halves[i] = Codes::half(codes[i]);
+    } else {
+      alignas(64) uint8_t bytes[kColumns];
+      spread<Codes::kBits>(codes, count, bytes);
+      for (int i = 0; i < count; ++i) halves[i] = Codes::half(bytes[i]);
+    }
+    widen_halves(halves, count, out);
+  }
+
+  template <typename Parameter>
+  void finish(int, int, Parameter scale, Parameter, int count, float* out) const {
+    for (int i = 0; i < count; ++i) out[i] = (out[i] * Codes::kFactor) * scale[i];
+  }
+};
+
+// Three bits: eight codes are one word, shifted by as many distances; written into the tile as
+// floats, then scaled in place. A row's bytes are padded to three words.
+template <>
+struct Rows<Integers<3>, false> {
+  typedef uint32_t Words __attribute__((vector_size(32)));
+  typedef int32_t Signed __attribute__((vector_size(32)));
+  typedef float Floats __attribute__((vector_size(32)));
+
+  Rows(const PackedTile& tile, int begin, int count, float* values) {
+    const int64_t row_bytes = kernels::row_bytes(tile.format.code, tile.head_dim);
+    const uint8_t* codes = tile.codes + begin * 3 / 8;
+    for (int t = 0; t < tile.tokens; ++t) {
+      float* out = values + int64_t{t} * padded_dim(tile.head_dim) + begin;
+      for (int c = 0; c < count; c += 32) {
+        convert(codes + t * row_bytes + c / 8 * 3, count - c, out + c);
+      }
+    }
+  }
+
+  // 32 codes, or as many eights as begin before `left`: a row of the tile has room for these.
+  static void convert(const uint8_t* codes, int left, float* out) {
+    uint32_t w[3];
+    __builtin_memcpy(w, codes, sizeof(w));
+    put(w[0], out);
+    if (left > 8) put(w[0] >> 24 | w[1] << 8, out + 8);
+    if (left > 16) put(w[1] >> 16 | w[2] << 16, out + 16);
+    if (left > 24) put(w[2] >> 8, out + 24);
+  }
+
+  static void put(uint32_t word, float* out) {
+    const Words codes = (Words{} + word) >> Words{0, 3, 6, 9, 12, 15, 18, 21} & 7u;
+    const Floats values = __builtin_convertvector((Signed)codes, Floats);
+    __builtin_memcpy(out, &values, sizeof(values));
+  }
+
+  template <typename Parameter>
+  void finish(int, int, Parameter scale, Parameter min, int count, float* out) const {
+    for (int i = 0; i < count; ++i) out[i] = out[i] * scale[i] + min[i];
   }
 };
 
@@ -108,15 +170,15 @@ void values_by_token(const PackedTile& tile, float* values) {
   Parameters params(tile, Codes::kBits);
   for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
     const int end = smaller(begin + kColumns, tile.head_dim);
-    const SpreadCodes<Codes::kBits> codes(tile, begin, end - begin);
+    const Rows<Codes> rows(tile, begin, end - begin, values);
     int next = 0;  // channel where the next group begins
     for (int c = begin; c < end; c = next) {
       const int group = c / tile.group;
       next = smaller((group + 1) * tile.group, end);
       params.load(group, groups, tile.tokens);
       for (int t = 0; t < tile.tokens; ++t) {
-        decode_row<Codes>(codes.first + t * codes.stride + (c - begin), Same{params.scale[t]},
-                          Same{params.min[t]}, next - c, values + int64_t{t} * stride + c);
+        rows.finish(t, c - begin, Same{params.scale[t]}, Same{params.min[t]}, next - c,
+                    values + int64_t{t} * stride + c);
       }
     }
   }
@@ -128,13 +190,13 @@ void values_by_channel(const PackedTile& tile, float* values) {
   Parameters params(tile, Codes::kBits);
   for (int begin = 0; begin < tile.head_dim; begin += kColumns) {
     const int count = smaller(kColumns, tile.head_dim - begin);
-    const SpreadCodes<Codes::kBits> codes(tile, begin, count);
+    const Rows<Codes> rows(tile, begin, count, values);
     for (int t = 0; t < tile.tokens; ++t) {
       if (t % tile.group == 0) {
         params.load(int64_t{t / tile.group} * tile.head_dim + begin, 1, count);
       }
-      decode_row<Codes, const float*>(codes.first + t * codes.stride, params.scale, params.min,
-                                      count, values + int64_t{t} * stride + begin);
+      rows.template finish<const float*>(t, 0, params.scale, params.min, count,
+                                         values + int64_t{t} * stride + begin);
     }
   }
 }

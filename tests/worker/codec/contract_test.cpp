@@ -287,6 +287,8 @@ TEST(CodecContract, ABlockIsItsTransposedRows) {
   }
 }
 
+// A missing scale is an error, never 1: sgl-cookbook issue 237, SGLang issue 22671 (AIME 95 -> 77
+// with scales that default to 1), TensorRT-LLM pull request 16916 (GSM8K 96 -> 74).
 TEST(CodecContract, ACalibratedScaleMustBeGiven) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x(64, 1.0f);
