@@ -144,9 +144,9 @@ EncodeResult encode_row(const RowShape& shape, const float* values, uint8_t* cod
   if (bad >= 0) return {Fault::non_finite, 0, bad, values[bad]};
   for (int begin = 0, g = 0; begin < shape.head_dim; begin += shape.group, ++g) {
     const int count = std::min(shape.group, shape.head_dim - begin);
-    const auto [low, high] = std::minmax_element(values + begin, values + begin + count);
+    const Extremes e = extremes(values + begin, count);
     Params p;
-    const Limit limit = make_params<Bits>(symmetric, *low, *high, &p);
+    const Limit limit = make_params<Bits>(symmetric, e.low, e.high, &p);
     if (limit.fault != Fault::none) {
       const float* at = std::find(values + begin, values + begin + count, limit.extreme);
       return {limit.fault, 0, at - values, *at};

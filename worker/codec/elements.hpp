@@ -25,20 +25,58 @@ inline uint16_t step_bits(float step, bool empty) {
   return !empty && bits == 0 ? kHalfTiny : bits;
 }
 
-inline int64_t first_non_finite(const float* values, int64_t count) {
+// max |x|, as a bit pattern: those of magnitudes are ordered as the numbers are, NaN above
+// infinity. A loop over integers, so it vectorises.
+inline uint32_t magnitude_bits(const float* values, int64_t count) {
+  uint32_t largest = 0;
   for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(values[i])) return i;
+    const uint32_t bits = std::bit_cast<uint32_t>(values[i]) & 0x7fffffffu;
+    largest = bits > largest ? bits : largest;
   }
-  return -1;
+  return largest;
 }
 
-// Index of the element that is largest in magnitude, the first of several.
-inline int64_t largest_magnitude(const float* values, int64_t count) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < count; ++i) {
-    if (std::fabs(values[i]) > std::fabs(values[at])) at = i;
+// max |x| of finite values.
+inline float max_magnitude(const float* values, int64_t count) {
+  return std::bit_cast<float>(magnitude_bits(values, count));
+}
+
+// -1: all are finite.
+inline int64_t first_non_finite(const float* values, int64_t count) {
+  if (magnitude_bits(values, count) < 0x7f800000u) return -1;
+  int64_t i = 0;
+  while (std::isfinite(values[i])) ++i;
+  return i;
+}
+
+// Least and largest of finite values, count >= 1. Lane by lane: that vectorises, and which of two
+// zeros comes out depends on their order.
+struct Extremes {
+  float low;
+  float high;
+};
+inline Extremes extremes(const float* values, int64_t count) {
+  constexpr int kLanes = 16;
+  float low[kLanes];
+  float high[kLanes];
+  for (int l = 0; l < kLanes; ++l) low[l] = high[l] = values[l < count ? l : 0];
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const float v = values[i + l];
+      low[l] = v < low[l] ? v : low[l];
+      high[l] = v > high[l] ? v : high[l];
+    }
   }
-  return at;
+  for (; i < count; ++i) {
+    low[0] = values[i] < low[0] ? values[i] : low[0];
+    high[0] = values[i] > high[0] ? values[i] : high[0];
+  }
+  for (int l = 1; l < kLanes; ++l) {
+    low[0] = low[l] < low[0] ? low[l] : low[0];
+    high[0] = high[l] > high[0] ? high[l] : high[0];
+  }
+  return {low[0], high[0]};
 }
 
 }  // namespace kvsweep::codec

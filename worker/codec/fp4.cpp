@@ -58,7 +58,7 @@ EncodeResult encode_row(const RowShape& shape, const float* values, uint8_t* cod
   uint8_t chunk[Type::kGroup];
   for (int begin = 0; begin < shape.head_dim; begin += Type::kGroup) {
     const int count = std::min(Type::kGroup, shape.head_dim - begin);
-    const float largest = std::fabs(values[begin + largest_magnitude(values + begin, count)]);
+    const float largest = max_magnitude(values + begin, count);
     const uint8_t scale = Type::scale_code(largest, constant);
     params[begin / Type::kGroup] = scale;
     // A block of 0 holds zeros only: their signs are kept.

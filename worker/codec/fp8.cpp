@@ -38,10 +38,14 @@ EncodeResult make_scale(const RowShape& shape, const float* values, const Group&
     if (*scale > 0 && std::isfinite(*scale * Type::kMax)) return {};
     return {Fault::scale_missing, 0, group.begin, *scale};
   }
-  const int64_t at = group.begin + largest_magnitude(values + group.begin, group.end - group.begin);
-  const float step = std::fabs(values[at]) / Type::kMax;
-  if (!(step <= kHalfMax)) return {Fault::scale_range, 0, at, values[at]};
-  const uint16_t bits = step_bits(step, values[at] == 0);
+  const float largest = max_magnitude(values + group.begin, group.end - group.begin);
+  const float step = largest / Type::kMax;
+  if (!(step <= kHalfMax)) {
+    int64_t at = group.begin;
+    while (std::fabs(values[at]) != largest) ++at;
+    return {Fault::scale_range, 0, at, values[at]};
+  }
+  const uint16_t bits = step_bits(step, largest == 0);
   write_at(params + 2 * group.index, bits);
   *scale = half_to_float(bits);
   return {};
