@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -214,14 +213,6 @@ void report(const char* isa, const Input& input, Decode row_stream, Decode row_p
   }
 }
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown processor";
-}
-
 int run() {
   Input input;
   std::mt19937 rng(3);
@@ -237,7 +228,7 @@ int run() {
     }
   }
   std::printf("# %s; ns per code, best of 2000\nisa,layout,rows_ns,columns_ns\n",
-              processor_name().c_str());
+              processor().c_str());
   if (__builtin_cpu_supports("avx2")) {
     report("avx2", input, stream_avx2, planes_avx2, key_stream_avx2, key_planes_avx2);
   }
