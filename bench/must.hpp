@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
@@ -42,6 +43,15 @@ inline void each_option(int count, char** arguments,
     if (i + 1 == count) fail(std::string(arguments[i]) + " needs a value");
     set(arguments[i], arguments[i + 1]);
   }
+}
+
+// For the header that names the machine.
+inline std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
 }
 
 }  // namespace kvsweep::bench

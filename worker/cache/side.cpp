@@ -79,12 +79,12 @@ uint8_t* Side::code_row(int64_t token, int head) const {
   return page_memory(token) + row * layout_->row_bytes;
 }
 
-uint16_t* Side::param_row(int64_t token, int head) const {
+uint8_t* Side::param_row(int64_t token, int head) const {
   const int64_t in_page = token % layout_->page_tokens;
   const int64_t row =
       layout_->format.axis == Axis::channel ? in_page / layout_->format.group : in_page;
   const int64_t pair = (int64_t{head} * layout_->param_rows + row) * layout_->params_per_row;
-  return reinterpret_cast<uint16_t*>(page_memory(token) + layout_->params_offset) + 2 * pair;
+  return page_memory(token) + layout_->params_offset + codec_->param_bytes({}) * pair;
 }
 
 uint8_t* Side::ring_row(int64_t token, int head) const {
@@ -167,7 +167,7 @@ Status Side::encode_run(int64_t token, int count, int head, std::vector<float>* 
                              wide->data() + int64_t{i} * head_dim);
   }
   uint8_t* codes = code_row(token, head);
-  uint16_t* params = param_row(token, head);
+  uint8_t* params = param_row(token, head);
   codec::EncodeResult result;
   if (layout_->format.axis == Axis::channel) {
     const codec::BlockShape shape{head_dim, count, layout_->row_bytes};
@@ -207,7 +207,7 @@ void Side::page_tile(int64_t start, int head, float* tile) const {
     return name_.values ? ops.plain_values(plain, tile) : ops.plain_keys(plain, tile);
   }
   kernels::PackedTile packed;
-  packed.bits = codec_->bits;
+  packed.format = codec_->packed({});
   packed.channel_axis = layout_->format.axis == Axis::channel;
   packed.group = layout_->format.group == 0 ? layout_->head_dim : layout_->format.group;
   packed.head_dim = layout_->head_dim;

@@ -73,7 +73,7 @@ class Side {
  private:
   uint8_t* page_memory(int64_t token) const;
   uint8_t* code_row(int64_t token, int head) const;
-  uint16_t* param_row(int64_t token, int head) const;
+  uint8_t* param_row(int64_t token, int head) const;
   uint8_t* ring_row(int64_t token, int head) const;
   const uint8_t* exact_row(int64_t token, int head) const;
   Status append_to_pages(const float* rows, int64_t tokens);

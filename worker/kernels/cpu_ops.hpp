@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "worker/kernels/packed.hpp"
+
 namespace kvsweep::kernels {
 
 constexpr int kTileMultiple = 64;    // tokens of a tile: a multiple of this,
@@ -36,15 +38,16 @@ struct PlainTile {
   int tokens = 0;
 };
 
-// Codes and parameters of one head of one page, as core/catalog/page_layout.hpp describes.
+// Codes and parameters of one head of one page, as core/catalog/page_layout.hpp and packed.hpp
+// describe. word11: the rows hold floor(tokens / 11) * 11 tokens, the tile's others become 0.
 struct PackedTile {
-  int bits = 0;               // 8, 4, 2
+  PackedFormat format;
   bool channel_axis = false;  // parameters per (group of tokens, channel), else (token, group)
   int group = 0;              // token axis: 1 .. head_dim, a multiple of 8 / bits
   int head_dim = 0;           // a multiple of 8 / bits
   int tokens = 0;
-  const uint8_t* codes = nullptr;    // [tokens][head_dim * bits / 8]
-  const uint16_t* params = nullptr;  // fp16 {scale, min}
+  const uint8_t* codes = nullptr;   // [tokens / row_tokens][row_bytes]
+  const uint8_t* params = nullptr;  // [..][param_bytes], unaligned
 };
 
 // Scores of `rows` queries against a key tile: scores[r][j] = sum over d of q[r][d] * keys[d][j].

@@ -15,6 +15,15 @@ void plain_values(const PlainTile& tile, float* values);
 void packed_keys(const PackedTile& tile, float* keys);
 void packed_values(const PackedTile& tile, float* values);
 
+// Packed tiles without their padding: the loops for one kind of codes, and element by element.
+void fast_keys(const PackedTile& tile, float* keys);
+void fast_values(const PackedTile& tile, float* values);
+struct TileStride {
+  int64_t token = 0;
+  int64_t channel = 0;
+};
+void reference_tile(const PackedTile& tile, TileStride stride, float* out);
+
 void score(const ScoreArgs& args);
 void softcap(float cap, int64_t count, float* scores);
 float softmax(float* scores, int tokens, Columns visible, RowState* state);

@@ -146,7 +146,7 @@ Materialised materialise(const Sequence& setup, int layer, bool values) {
   const int run = s.format.axis == Axis::channel ? s.format.group : 1;
   std::vector<float> in(static_cast<size_t>(run) * s.head_dim), out(in.size());
   std::vector<uint8_t> codes(in.size());
-  std::vector<uint16_t> params(2 * in.size());
+  std::vector<uint8_t> params(4 * in.size());
   const auto at = [&](int64_t token, int head) { return (token * s.kv_heads + head) * s.head_dim; };
   for (int64_t t = 0; t < m.coded; t += run) {
     for (int head = 0; head < s.kv_heads; ++head) {
@@ -185,7 +185,7 @@ std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, in
     for (int head = 0; head < s.kv_heads; ++head) {
       const uint8_t* codes = page + (head * s.page_tokens + in_page) * s.row_bytes;
       const int64_t pair = (int64_t{head} * s.param_rows + in_page / run) * s.params_per_row;
-      const auto* params = reinterpret_cast<const uint16_t*>(page + s.params_offset + 4 * pair);
+      const uint8_t* params = page + s.params_offset + 4 * pair;
       if (s.format.axis == Axis::channel) {
         codec.decode_block({s.head_dim, run, s.row_bytes}, codes, params, out.data());
       } else {

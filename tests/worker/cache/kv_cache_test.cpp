@@ -39,7 +39,7 @@ TEST(Codecs, EveryPackedCodecOfTheCatalogHasItsEncoder) {
     ASSERT_NE(codec, nullptr) << entry.name;
     EXPECT_EQ(codec->bits, entry.bits);
   }
-  EXPECT_EQ(codec::codecs().size(), packed);
+  EXPECT_GE(codec::codecs().size(), packed);
 }
 
 // The bytes of one case by hand: kivi, group 32, residual 32, K4V8, fp16, 2 layers of 2 heads x 64.

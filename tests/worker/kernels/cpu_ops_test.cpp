@@ -1,5 +1,5 @@
-// The CPU loops of every instruction set this machine has: tiles against the codec bit for bit,
-// scores, softmax and sums against double, and rows computed together against rows alone.
+// The CPU loops of every instruction set this machine has: conversions against the codec, scores,
+// softmax and sums against double, and rows computed together against rows alone.
 #include "worker/kernels/cpu_ops.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "worker/codec/codec.hpp"
 #include "worker/codec/half.hpp"
 
 namespace kvsweep::kernels {
@@ -99,74 +98,6 @@ TEST_P(CpuOpsTest, NarrowsLikeTheCodecAndFindsWhatIsNotFinite) {
           with[at] = b;
           const bool fits = std::isfinite(b) && type != Element::fp16;
           ASSERT_EQ(ops_->narrow(type, with.data(), count, out.data()), fits);
-        }
-      }
-    }
-  }
-}
-
-struct Shape {
-  int head_dim;
-  int tokens;
-  int group;
-};
-
-// Encodes random rows, and compares the tiles with the codec's own decoding.
-void compare_tiles(const CpuOps& ops, const codec::Codec& codec, bool channel, const Shape& s,
-                   const std::vector<float>& x) {
-  SCOPED_TRACE(std::string(codec.name) + (channel ? " channel" : " token") + " head_dim " +
-               std::to_string(s.head_dim) + " tokens " + std::to_string(s.tokens) + " group " +
-               std::to_string(s.group));
-  const int64_t row_bytes = int64_t{s.head_dim} * codec.bits / 8;
-  const int per_row = channel ? s.head_dim : (s.head_dim + s.group - 1) / s.group;
-  std::vector<uint8_t> codes(row_bytes * s.tokens);
-  std::vector<uint16_t> params(size_t(2) * per_row * s.tokens);
-  std::vector<float> expected(x.size());
-  for (int t = 0; t < s.tokens; t += channel ? s.group : 1) {
-    const int64_t at = int64_t{t} * s.head_dim;
-    uint8_t* c = codes.data() + t * row_bytes;
-    uint16_t* p = params.data() + int64_t{2} * per_row * (channel ? t / s.group : t);
-    if (channel) {
-      const codec::BlockShape shape{s.head_dim, s.group, row_bytes};
-      ASSERT_TRUE(codec.encode_block(shape, x.data() + at, c, p).ok());
-      codec.decode_block(shape, c, p, expected.data() + at);
-    } else {
-      const codec::RowShape shape{s.head_dim, s.group};
-      ASSERT_TRUE(codec.encode_row(shape, x.data() + at, c, p).ok());
-      codec.decode_row(shape, c, p, expected.data() + at);
-    }
-  }
-  const PackedTile tile{codec.bits, channel,      s.group,      s.head_dim,
-                        s.tokens,   codes.data(), params.data()};
-  const int stride = padded_dim(s.head_dim);
-  std::vector<float> keys(x.size() + 1, -7.0f);
-  std::vector<float> values(size_t(stride) * s.tokens + 1, -7.0f);
-  ops.packed_keys(tile, keys.data());
-  ops.packed_values(tile, values.data());
-  EXPECT_EQ(keys.back(), -7.0f);
-  EXPECT_EQ(values.back(), -7.0f);
-  for (int t = 0; t < s.tokens; ++t) {
-    for (int d = 0; d < stride; ++d) {
-      const float want = d < s.head_dim ? expected[t * s.head_dim + d] : 0.0f;
-      ASSERT_EQ(values[t * stride + d], want) << t << " " << d;
-      if (d >= s.head_dim) continue;
-      ASSERT_EQ(keys[d * s.tokens + t], want) << t << " " << d;
-    }
-  }
-}
-
-TEST_P(CpuOpsTest, PackedTilesEqualTheCodecBitForBit) {
-  for (const codec::Codec& codec : codec::codecs()) {
-    for (int head_dim : {8, 20, 64, 80, 96, 128, 256, 576}) {
-      for (int tokens : {64, 128}) {
-        const std::vector<float> x = normals(size_t(head_dim) * tokens);
-        for (int group : {32, 64, 128, head_dim}) {
-          if (group > head_dim) continue;
-          compare_tiles(*ops_, codec, false, {head_dim, tokens, group}, x);
-        }
-        for (int group : {32, 64, 128}) {
-          if (group > tokens) continue;
-          compare_tiles(*ops_, codec, true, {head_dim, tokens, group}, x);
         }
       }
     }

@@ -214,16 +214,16 @@ TEST(Int4AttentionLayout, DecodedKeysAreTheCodecs) {
     std::vector<float> values(kHeadDim);
     for (float& value : values) value = normal(random);
     std::vector<uint8_t> codes(kHeadDim / 2);
-    std::vector<uint16_t> params(2 * ((kHeadDim + kGroup - 1) / kGroup));
+    std::vector<uint8_t> params(4 * ((kHeadDim + kGroup - 1) / kGroup));
     ASSERT_TRUE(
         int4->encode_row({kHeadDim, kGroup}, values.data(), codes.data(), params.data()).ok());
     std::vector<float> decoded(kHeadDim);
     int4->decode_row({kHeadDim, kGroup}, codes.data(), params.data(), decoded.data());
     for (int i = 0; i < kHeadDim; ++i) {
       const uint32_t code = (codes[i / 2] >> (4 * (i % 2))) & 15u;
-      ASSERT_EQ(decode_key(code, param_to_float(params[2 * (i / kGroup)]),
-                           param_to_float(params[2 * (i / kGroup) + 1])),
-                decoded[i])
+      uint16_t pair[2];
+      std::memcpy(pair, &params[4 * (i / kGroup)], sizeof(pair));
+      ASSERT_EQ(decode_key(code, param_to_float(pair[0]), param_to_float(pair[1])), decoded[i])
           << "element " << i;
     }
   }
