@@ -25,15 +25,24 @@ Status parse_group(const std::string& text, std::optional<int>& place) {
   return bad_input("--group is \"" + text + "\"; allowed are 32, 64, 128 and head");
 }
 
-Status parse_residual(const std::string& text, std::optional<int>& place) {
+Status parse_tokens(const std::string& option, const std::string& text, std::optional<int>& place) {
   int value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < 0) {
-    return bad_input("--residual is \"" + text + "\"; it must be a whole number of tokens");
+    return bad_input(option + " is \"" + text + "\"; it must be a whole number of tokens");
   }
   place = value;
   return {};
+}
+
+// "0.2" -> 2 tenths.
+Status parse_share(const std::string& text, std::optional<int>& place) {
+  if (text.size() == 3 && text.starts_with("0.") && text[2] >= '1' && text[2] <= '9') {
+    place = text[2] - '0';
+    return {};
+  }
+  return bad_input("--share is \"" + text + "\"; it must be 0.1, 0.2 ... or 0.9");
 }
 
 Result<size_t> parse_layer(const std::string& text, const std::string& source) {
@@ -81,8 +90,19 @@ void SchemeFlags::declare(Options& options) {
   options.text("--scheme", "NAME", name, "scheme; see `kvsweep list schemes` (default per-token)");
   options.value("--group", "N", "32, 64, 128 or head (default: of the scheme)",
                 [this](const std::string& text) { return parse_group(text, group); });
-  options.value("--residual", "TOKENS", "newest tokens that stay exact (default: of the scheme)",
-                [this](const std::string& text) { return parse_residual(text, residual); });
+  options.value(
+      "--residual", "TOKENS", "newest tokens that stay exact (default: of the scheme)",
+      [this](const std::string& text) { return parse_tokens("--residual", text, residual); });
+  options.value("--share", "0.1-0.9", "share of the tokens that stays exact (kvmix, kvmix-total)",
+                [this](const std::string& text) { return parse_share(text, share); });
+  options.value("--sinks", "TOKENS", "first tokens that stay exact (default 0)",
+                [this](const std::string& text) { return parse_tokens("--sinks", text, sinks); });
+  options.flag("--symmetric", symmetric, "integer codes without an offset");
+  options.value("--hadamard", "SIDES", "rotate keys, values or both before they are coded",
+                [this](const std::string& text) -> Status {
+                  KVSWEEP_ASSIGN(hadamard, hadamard_from(text));
+                  return {};
+                });
   options.value("--prefill", "MODE", "stepwise or exact (default: of the scheme)",
                 [this](const std::string& text) -> Status {
                   KVSWEEP_ASSIGN(prefill, prefill_from(text));
@@ -95,7 +115,11 @@ SchemeOptions SchemeFlags::options() const {
   if (name) made.name = *name;
   made.group = group;
   made.residual = residual;
+  made.share = share;
+  made.sinks = sinks;
   made.prefill = prefill;
+  if (symmetric) made.symmetric = true;
+  made.hadamard = hadamard;
   return made;
 }
 

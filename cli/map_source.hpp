@@ -18,10 +18,16 @@ struct SchemeFlags {
   std::optional<std::string> name;
   std::optional<int> group;
   std::optional<int> residual;
+  std::optional<int> share;  // tenths
+  std::optional<int> sinks;
   std::optional<Prefill> prefill;
+  bool symmetric = false;
+  std::optional<Hadamard> hadamard;
 
   void declare(Options& options);
-  bool any() const { return name || group || residual || prefill; }
+  bool any() const {
+    return name || group || residual || share || sinks || prefill || symmetric || hadamard;
+  }
   SchemeOptions options() const;  // per-token where no name was given
 };
 

@@ -8,15 +8,6 @@
 
 namespace kvsweep::coordinator {
 
-std::vector<Pair> default_candidates() {
-  std::vector<Pair> pairs;
-  for (Codec k : {Codec::int2, Codec::int4, Codec::int8}) {
-    for (Codec v : {Codec::int2, Codec::int4, Codec::int8}) pairs.push_back({k, v});
-  }
-  pairs.push_back({Codec::base, Codec::base});
-  return pairs;
-}
-
 Result<StudySpace> StudySpace::make(const StudySpec& spec, const ModelGeometry& geometry) {
   StudySpace made;
   KVSWEEP_ASSIGN(made.scheme_, make_scheme(spec.scheme));
@@ -25,7 +16,7 @@ Result<StudySpace> StudySpace::make(const StudySpec& spec, const ModelGeometry& 
   made.at_ = spec.at;
   made.limits_ = spec.limits;
   const std::vector<Pair> candidates =
-      spec.search.candidates.empty() ? default_candidates() : spec.search.candidates;
+      spec.search.candidates.empty() ? default_candidates(made.scheme_) : spec.search.candidates;
   for (Pair pair : candidates) {
     KVSWEEP_TRY(check_map(uniform_map(made.scheme_, geometry.num_layers(), pair), geometry));
   }

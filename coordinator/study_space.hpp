@@ -47,7 +47,4 @@ class StudySpace {
   LimitsSpec limits_;
 };
 
-// Every pair of 8, 4 and 2 bits, and the baseline pair.
-std::vector<Pair> default_candidates();
-
 }  // namespace kvsweep::coordinator

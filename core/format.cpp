@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kBaseTypes = {"fp32", "fp16", "bf16"};
 
 // Group lengths that pages and kernels know; 0 is the whole head.
-constexpr std::array<std::string_view, 4> kGroups = {"head", "32", "64", "128"};
+constexpr std::array<std::string_view, 5> kGroups = {"head", "16", "32", "64", "128"};
 
 Error unknown(const std::string& what, std::string_view value,
               const std::vector<std::string>& known, const std::string& near) {
@@ -37,7 +37,8 @@ std::vector<std::string> pair_names() {
 
 const std::vector<CodecInfo>& codecs() {
   static const std::vector<CodecInfo> kTable = {
-#define KVSWEEP_CODEC(id, name, label, bits) {Codec::id, name, label, bits},
+#define KVSWEEP_CODEC(id, name, label, bits, axes, group, params, symmetric, summary) \
+  {Codec::id, name, label, bits, CodecAxes::axes, group, params, symmetric, summary},
 #include "core/catalog/codecs.def"
 #undef KVSWEEP_CODEC
   };
@@ -82,14 +83,47 @@ std::string to_string(const Format& format) {
   text += to_string(format.axis);
   text += "-g" + (format.group == 0 ? std::string("head") : std::to_string(format.group));
   if (format.symmetric) text += "-sym";
+  if (format.hadamard) text += "-had";
   return text;
 }
+
+namespace {
+
+// "g64" -> 64, "ghead" -> 0; -1: not known.
+int group_from(std::string_view text) {
+  for (const std::string_view group : kGroups) {
+    if (text.empty() || text[0] != 'g' || text.substr(1) != group) continue;
+    int value = 0;
+    if (group != "head") std::from_chars(group.data(), group.data() + group.size(), value);
+    return value;
+  }
+  return -1;
+}
+
+// What of a well-formed name contradicts the codec; "" = nothing.
+std::string contradiction(const Format& format) {
+  const CodecInfo& codec = info(format.codec);
+  if (format.axis == Axis::channel && format.group == 0) {
+    return "groups a whole head along tokens, which has no meaning";
+  }
+  if (!codec.takes(format.axis)) return "has an axis that its codec does not take (token only)";
+  const bool fixed = codec.group != kAnyGroup && format.group != codec.group;
+  if (fixed || (codec.group == kAnyGroup && format.group == 16)) {
+    return "has a group that its codec does not take";
+  }
+  if (format.symmetric && codec.symmetric_bytes == 0) {
+    return "is symmetric, which its codec does not distinguish";
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<Format> format_from(std::string_view name) {
   const auto wrong = [&](const std::string& why) {
     return bad_input("format \"" + std::string(name) + "\" " + why +
-                     "; a format is `base` or CODEC-AXIS-gGROUP[-sym], such as int4-token-g64 or "
-                     "int8-channel-g32");
+                     "; a format is `base` or CODEC-AXIS-gGROUP[-sym][-had], such as "
+                     "int4-token-g64 or int8-channel-g32");
   };
   const std::vector<std::string> parts = split(name, '-');
   const Result<Codec> codec = codec_from(parts[0]);
@@ -98,26 +132,27 @@ Result<Format> format_from(std::string_view name) {
     if (parts.size() > 1) return wrong("has options that the base type does not take");
     return Format{};
   }
-  if (parts.size() < 3 || parts.size() > 4) return wrong("has too few or too many parts");
+  if (parts.size() < 3 || parts.size() > 5) return wrong("has too few or too many parts");
 
-  Format format{*codec, Axis::token, 0, false};
+  Format format{*codec, Axis::token, 0, false, false};
   if (parts[1] == "channel") {
     format.axis = Axis::channel;
   } else if (parts[1] != "token") {
     return wrong("has an unknown axis");
   }
-  bool known_group = false;
-  for (const std::string_view group : kGroups) {
-    if (parts[2] != "g" + std::string(group)) continue;
-    known_group = true;
-    if (group != "head") std::from_chars(group.data(), group.data() + group.size(), format.group);
+  format.group = group_from(parts[2]);
+  if (format.group < 0) return wrong("has an unknown group (head, 16, 32, 64, 128)");
+  size_t next = 3;
+  if (next < parts.size() && parts[next] == "sym") {
+    format.symmetric = true;
+    ++next;
   }
-  if (!known_group) return wrong("has an unknown group (head, 32, 64, 128)");
-  if (format.axis == Axis::channel && format.group == 0) {
-    return wrong("groups a whole head along tokens, which has no meaning");
+  if (next < parts.size() && parts[next] == "had") {
+    format.hadamard = true;
+    ++next;
   }
-  if (parts.size() == 4 && parts[3] != "sym") return wrong("ends in something else than sym");
-  format.symmetric = parts.size() == 4;
+  if (next != parts.size()) return wrong("ends in something else than sym or had");
+  if (const std::string why = contradiction(format); !why.empty()) return wrong(why);
   return format;
 }
 
@@ -141,8 +176,9 @@ Result<Pair> pair_from(std::string_view text) {
   const std::string near = nearest_word(text, pair_names());
   std::vector<std::string> labels;
   for (const CodecInfo& codec : codecs()) labels.emplace_back(codec.label);
-  return bad_input("pair \"" + std::string(text) + "\" is not known; write K<bits>V<bits> with " +
-                   join(labels, ", ") + " bits, such as K8V4, or `baseline`" +
+  return bad_input("pair \"" + std::string(text) +
+                   "\" is not known; write K<width>V<width> with widths of " + join(labels, ", ") +
+                   ", such as K8V4, or `baseline`" +
                    (near.empty() ? "" : " (did you mean " + near + "?)"));
 }
 

@@ -12,16 +12,30 @@
 namespace kvsweep {
 
 enum class Codec : uint8_t {
-#define KVSWEEP_CODEC(id, name, label, bits) id,
+#define KVSWEEP_CODEC(id, name, label, bits, axes, group, params, symmetric, summary) id,
 #include "core/catalog/codecs.def"
 #undef KVSWEEP_CODEC
 };
+
+enum class Axis : uint8_t { token, channel };
+std::string_view to_string(Axis axis);
+
+enum class CodecAxes : uint8_t { both, token_only };
+inline constexpr int kAnyGroup = -1;
 
 struct CodecInfo {
   Codec codec;
   std::string_view name;
   std::string_view label;
   int bits;  // 0: an element of the baseline type
+  CodecAxes axes;
+  int group;            // kAnyGroup: the scheme's; 0: whole head; else the only one
+  int param_bytes;      // per group
+  int symmetric_bytes;  // the same of the symmetric form; 0: there is none
+  std::string_view summary;
+
+  bool takes(Axis axis) const { return axis == Axis::token || axes == CodecAxes::both; }
+  bool integer() const { return symmetric_bytes > 0; }
 };
 const std::vector<CodecInfo>& codecs();
 const CodecInfo& info(Codec codec);
@@ -33,10 +47,8 @@ std::string_view to_string(BaseType type);
 Result<BaseType> base_type_from(std::string_view name);
 int bytes_of(BaseType type);  // 4, 2, 2
 
-enum class Axis : uint8_t { token, channel };
-std::string_view to_string(Axis axis);
-
-// Named `int4-token-g64`, `int4-channel-g32`, `int4-token-ghead`, `int8-token-g64-sym`, `base`.
+// Named `int4-token-g64`, `int4-channel-g32`, `int4-token-ghead`, `int8-token-g64-sym`,
+// `int2-token-ghead-had`, `base`.
 // axis token: groups run along head_dim inside one token of one head (the last may be shorter).
 // axis channel: groups are `group` consecutive tokens of one channel.
 struct Format {
@@ -44,6 +56,7 @@ struct Format {
   Axis axis = Axis::token;
   int group = 0;  // elements; 0 = whole head (token axis only). 0 for base.
   bool symmetric = false;
+  bool hadamard = false;  // codes are of the rotated rows (worker/codec/hadamard.hpp)
 
   bool quantized() const { return codec != Codec::base; }
   friend auto operator<=>(const Format&, const Format&) = default;

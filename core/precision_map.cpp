@@ -11,81 +11,25 @@ namespace kvsweep {
 namespace {
 
 constexpr size_t kMaxLayers = 4096;
-constexpr int kMaxWindow = 65536;
 
-Json to_json(const Window& window) {
-  return {{"keep", window.keep}, {"block", window.block}};
-}
-
-Window window_from_json(JsonReader& parent, std::string_view key) {
-  const Json* json = parent.object(key);
-  if (json == nullptr) return {};
-  JsonReader reader(*json, "window " + std::string(key));
-  Window window;
-  window.keep = static_cast<int>(reader.integer("keep", 0, kMaxWindow));
-  window.block = static_cast<int>(reader.integer("block", 1, kMaxWindow));
-  if (const Status status = reader.done(); !status.ok()) parent.fail(status.error());
-  return window;
-}
-
-Axis axis_from_json(JsonReader& reader, std::string_view key) {
-  const std::string name = reader.string(key, 16);
-  if (name != "token" && name != "channel") reader.fail(key, "must be token or channel");
-  return name == "channel" ? Axis::channel : Axis::token;
-}
-
-int group_from_json(JsonReader& reader, std::string_view key) {
-  const int64_t group = reader.integer(key, 0, 128);
-  if (group != 0 && group != 32 && group != 64 && group != 128) {
-    reader.fail(key, fmt::format("is {}; it must be 0 (whole head), 32, 64 or 128", group));
+// What a window means, with nothing that its rule does not look at.
+Json window_meaning(const Scheme& scheme, const Window& window) {
+  switch (window.rule) {
+    case WindowRule::tokens:
+      return {{"keep", window.keep}, {"block", window.block}};
+    case WindowRule::window_share:
+      return {{"rule", "window_share"}, {"block", window.block}, {"share", scheme.share}};
+    case WindowRule::total_share:
+      break;
   }
-  return static_cast<int>(group);
-}
-
-// What codec and cache rely on: a side coded per channel is coded in whole groups.
-void check_side(JsonReader& reader, Axis axis, int group, const Window& window,
-                std::string_view key) {
-  if (axis == Axis::token) return;
-  if (group == 0 || window.block % group != 0) {
-    reader.fail(key, "has a window that is not a multiple of its channel group");
-  }
-}
-
-Result<Scheme> scheme_from_json(const Json& json) {
-  JsonReader reader(json, "scheme");
-  Scheme scheme;
-  scheme.name = reader.string("name", 64);
-  const bool known = std::any_of(schemes().begin(), schemes().end(),
-                                 [&](const SchemeInfo& info) { return info.name == scheme.name; });
-  if (!known) reader.fail("name", "is \"" + scheme.name + "\", which this version does not know");
-  scheme.k_axis = axis_from_json(reader, "k_axis");
-  scheme.v_axis = axis_from_json(reader, "v_axis");
-  scheme.k_group = group_from_json(reader, "k_group");
-  scheme.v_group = group_from_json(reader, "v_group");
-  scheme.k = window_from_json(reader, "k");
-  scheme.v = window_from_json(reader, "v");
-  scheme.residual = static_cast<int>(reader.integer("residual", 0, kMaxWindow));
-  scheme.prefill = reader.take(prefill_from(reader.string("prefill", 16)));
-  check_side(reader, scheme.k_axis, scheme.k_group, scheme.k, "k");
-  check_side(reader, scheme.v_axis, scheme.v_group, scheme.v, "v");
-  KVSWEEP_TRY(reader.done());
-  return scheme;
-}
-
-Json to_json(const Scheme& scheme) {
-  return {{"name", scheme.name},
-          {"k_axis", to_string(scheme.k_axis)},
-          {"v_axis", to_string(scheme.v_axis)},
-          {"k_group", scheme.k_group},
-          {"v_group", scheme.v_group},
-          {"k", to_json(scheme.k)},
-          {"v", to_json(scheme.v)},
-          {"residual", scheme.residual},
-          {"prefill", to_string(scheme.prefill)}};
+  return {{"rule", "total_share"}, {"block", window.block}, {"share", scheme.share}};
 }
 
 Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int index) {
+  const std::string objection = map.scheme.objection(map.layers[static_cast<size_t>(index)]);
+  if (!objection.empty()) return bad_input(fmt::format("layer {}: {}", index, objection));
   for (const Format& format : {map.key_format(index), map.value_format(index)}) {
+    if (format.codec == Codec::int3) continue;  // rows are padded to whole groups of 32
     const int64_t row_bits = int64_t{layer.head_dim} * info(format.codec).bits;
     if (row_bits % 8 != 0) {
       return bad_input(fmt::format(
@@ -119,9 +63,14 @@ std::string map_id(const PrecisionMap& map) {
   if (any_key || any_value) {
     meaning["scheme"] = map.scheme.name;
     meaning["prefill"] = to_string(map.scheme.prefill);
+    if (map.scheme.sinks > 0) meaning["sinks"] = map.scheme.sinks;
   }
-  if (any_key) meaning["k_window"] = to_json(map.scheme.k);
-  if (any_value) meaning["v_window"] = to_json(map.scheme.v);
+  if (any_key) {
+    meaning["k_window"] = window_meaning(map.scheme, map.scheme.key_window(Codec::int8));
+  }
+  if (any_value) {
+    meaning["v_window"] = window_meaning(map.scheme, map.scheme.value_window(Codec::int8));
+  }
   return sha256_hex(canonical_json(meaning).value());
 }
 
@@ -165,14 +114,15 @@ double nominal_bits(const PrecisionMap& map, const ModelGeometry& geometry, Base
 Json to_json(const PrecisionMap& map) {
   Json layers = Json::array();
   for (const Pair& pair : map.layers) layers.push_back(to_string(pair));
-  return {{"scheme", to_json(map.scheme)}, {"layers", std::move(layers)}};
+  return {{"scheme", to_json(options_of(map.scheme))}, {"layers", std::move(layers)}};
 }
 
 Result<PrecisionMap> precision_map_from_json(const Json& json) {
   JsonReader reader(json, "map");
   PrecisionMap map;
   if (const Json* scheme = reader.object("scheme")) {
-    map.scheme = reader.take(scheme_from_json(*scheme));
+    const Result<SchemeOptions> options = scheme_options_from_json(*scheme);
+    map.scheme = reader.take(options.ok() ? make_scheme(*options) : options.error());
   }
   const std::vector<std::string> layers = reader.strings("layers", 16, kMaxLayers);
   for (const std::string& name : layers) map.layers.push_back(reader.take(pair_from(name)));

@@ -20,6 +20,8 @@ struct PrecisionMap {
   int num_layers() const { return static_cast<int>(layers.size()); }
   Format key_format(int layer) const { return scheme.key_format(layers[layer].k); }
   Format value_format(int layer) const { return scheme.value_format(layers[layer].v); }
+  Window key_window(int layer) const { return scheme.key_window(layers[layer].k); }
+  Window value_window(int layer) const { return scheme.value_window(layers[layer].v); }
   bool is_baseline() const;  // every side in the base type
   friend bool operator==(const PrecisionMap&, const PrecisionMap&) = default;
 };
@@ -38,8 +40,8 @@ std::string summary(const PrecisionMap& map);
 // Mean code bits per element; the base type counts its own width.
 double nominal_bits(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base);
 
-// The form that travels over the wire and lies in the database: scheme name, options, windows,
-// layer pairs. (The file users exchange is kvmap, store/export.)
+// The form that travels over the wire: the options of the scheme and the layers' pairs. (The file
+// users exchange is kvmap, store/export.)
 Json to_json(const PrecisionMap& map);
 Result<PrecisionMap> precision_map_from_json(const Json& json);
 

@@ -1,13 +1,20 @@
 #include "core/scheme.hpp"
 
 #include <algorithm>
+#include <array>
+#include <stdexcept>
 
+#include "core/json_reader.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep {
 namespace {
 
 constexpr int kMaxResidual = 8192;  // tokens; beyond it nothing of a usual context is coded
+constexpr int kMaxShare = 9;        // tenths; ten would leave nothing to code
+constexpr size_t kMaxNameBytes = 64;
+
+constexpr std::array<std::string_view, 4> kHadamards = {"none", "keys", "values", "both"};
 
 std::vector<std::string> scheme_names() {
   std::vector<std::string> names;
@@ -15,14 +22,27 @@ std::vector<std::string> scheme_names() {
   return names;
 }
 
-Result<SchemeInfo> find_scheme(const std::string& name) {
+const SchemeInfo* find_scheme(std::string_view name) {
   for (const SchemeInfo& scheme : schemes()) {
-    if (scheme.name == name) return scheme;
+    if (scheme.name == name) return &scheme;
   }
+  return nullptr;
+}
+
+Error unknown_scheme(const std::string& name) {
   const std::string near = nearest_word(name, scheme_names());
   return bad_input("scheme \"" + name + "\" is not known; allowed are " +
                    join(scheme_names(), ", ") +
                    (near.empty() ? "" : " (did you mean " + near + "?)"));
+}
+
+Error out_of_range(const std::string& option, int value, int most, const std::string& unit) {
+  return bad_input(option + " " + std::to_string(value) + " is out of range; it must be 0 to " +
+                   std::to_string(most) + " " + unit);
+}
+
+bool channel_keys(const SchemeInfo& scheme) {
+  return scheme.k_axis == Axis::channel;
 }
 
 Status check_group(const SchemeInfo& scheme, int group) {
@@ -30,21 +50,33 @@ Status check_group(const SchemeInfo& scheme, int group) {
     return bad_input("group " + std::to_string(group) +
                      " is not known; allowed are 32, 64, 128 and head");
   }
-  const bool channel = scheme.k_axis == Axis::channel || scheme.v_axis == Axis::channel;
-  if (channel && group == 0) {
+  if (group == 0 && (channel_keys(scheme) || scheme.v_axis == Axis::channel)) {
     return bad_input("scheme " + std::string(scheme.name) +
                      " cannot use `group: head`: a side coded per channel groups tokens, so its "
                      "group must be 32, 64 or 128");
   }
+  if (group != 0 && scheme.codecs == SchemeCodecs::fp8) {
+    return bad_input("scheme " + std::string(scheme.name) +
+                     " has one scale per token and head, "
+                     "so its group can only be head, not " +
+                     std::to_string(group));
+  }
   return {};
 }
 
-Status check_residual(const SchemeInfo& scheme, int residual, int group) {
-  if (residual < 0 || residual > kMaxResidual) {
-    return bad_input("residual " + std::to_string(residual) + " is out of range; it must be 0 to " +
-                     std::to_string(kMaxResidual) + " tokens");
+Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, int residual,
+                      int group) {
+  if (scheme.window != WindowRule::tokens) {
+    if (!options.residual || *options.residual == 0) return {};
+    return bad_input("scheme " + std::string(scheme.name) +
+                     " keeps a share of the tokens exact, not a number of them; use `share` "
+                     "instead of residual " +
+                     std::to_string(*options.residual));
   }
-  if (scheme.k_axis == Axis::channel && (residual == 0 || residual % group != 0)) {
+  if (residual < 0 || residual > kMaxResidual) {
+    return out_of_range("residual", residual, kMaxResidual, "tokens");
+  }
+  if (channel_keys(scheme) && (residual == 0 || residual % group != 0)) {
     return bad_input("residual " + std::to_string(residual) + " does not fit scheme " +
                      std::string(scheme.name) + " with group " + std::to_string(group) +
                      ": keys are coded in whole groups of tokens, so it must be a positive "
@@ -53,31 +85,81 @@ Status check_residual(const SchemeInfo& scheme, int residual, int group) {
   return {};
 }
 
+Status check_share(const SchemeInfo& scheme, const SchemeOptions& options) {
+  if (!options.share) return {};
+  if (scheme.window == WindowRule::tokens) {
+    return bad_input("scheme " + std::string(scheme.name) +
+                     " keeps a number of tokens exact, not a share of them; use `residual` "
+                     "instead of `share`");
+  }
+  if (*options.share < 1 || *options.share > kMaxShare) {
+    return bad_input("share " + std::to_string(*options.share) +
+                     " is out of range; it must be 1 to 9 tenths");
+  }
+  return {};
+}
+
+Status check_variants(const SchemeInfo& scheme, const SchemeOptions& options) {
+  const int sinks = options.sinks.value_or(0);
+  if (sinks < 0 || sinks > kMaxSinks) return out_of_range("sinks", sinks, kMaxSinks, "tokens");
+  if (options.symmetric.value_or(false) && scheme.codecs == SchemeCodecs::fp8) {
+    return bad_input("scheme " + std::string(scheme.name) +
+                     " cannot be symmetric: only integer codes have an offset to leave out");
+  }
+  return {};
+}
+
 // The default of the table, raised to a whole group where keys are coded per channel.
 int default_residual(const SchemeInfo& scheme, int group) {
-  if (scheme.k_axis != Axis::channel) return scheme.residual;
+  if (!channel_keys(scheme) || scheme.window != WindowRule::tokens) return scheme.residual;
   return std::max(1, (scheme.residual + group - 1) / group) * group;
 }
 
-// Tokens per channel code in whole blocks of `residual` (KIVI flushes its key residual at once
-// when it is full); a side coded per token keeps `residual` tokens exact and codes one per step.
-// KIVI keeps exactly `residual` values besides the one of the current step.
-Window key_window(const SchemeInfo& scheme, int residual) {
-  if (scheme.k_axis == Axis::channel) return {1, residual};
-  return {residual, 1};
+// KVmix keeps .3 of what it codes in 4 bits and .2 of what it codes in fewer (its utils); wider
+// codes, which it does not have, are treated as 4.
+int share_of(const Scheme& scheme, Codec codec) {
+  if (scheme.share > 0) return scheme.share;
+  return info(codec).bits <= 3 ? 2 : 3;
 }
 
-Window value_window(const SchemeInfo& scheme, int residual) {
-  if (scheme.k_axis == Axis::channel) return {residual + 1, 1};
-  return {residual, 1};
+Window share_window(const Scheme& scheme, Codec codec) {
+  return {0, scheme.group, scheme.info().window, share_of(scheme, codec)};
+}
+
+Format format_of(const Scheme& scheme, Codec codec, Axis axis, bool hadamard) {
+  if (codec == Codec::base) return {};
+  const CodecInfo& entry = info(codec);
+  const int group = entry.group == kAnyGroup ? scheme.group : entry.group;
+  return {codec, axis, group, scheme.symmetric && entry.integer(), hadamard};
+}
+
+bool is_fp8(Codec codec) {
+  return codec == Codec::fp8_e4m3 || codec == Codec::fp8_e5m2;
+}
+
+std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis, Codec codec) {
+  if (codec == Codec::base) return "";
+  const std::string name(info(codec).name);
+  if (scheme.codecs == SchemeCodecs::integers && !info(codec).integer()) {
+    return "scheme " + std::string(scheme.name) + " knows integer codes only, not " + name;
+  }
+  if (scheme.codecs == SchemeCodecs::fp8 && !is_fp8(codec)) {
+    return "scheme " + std::string(scheme.name) + " knows 8-bit floats only, not " + name;
+  }
+  if (!info(codec).takes(axis)) {
+    return "scheme " + std::string(scheme.name) + " codes " + side + " per " +
+           std::string(to_string(axis)) + ", which " + name + " is not made for";
+  }
+  return "";
 }
 
 }  // namespace
 
 const std::vector<SchemeInfo>& schemes() {
   static const std::vector<SchemeInfo> kTable = {
-#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, residual, prefill, summary) \
-  {name, Axis::k_axis, Axis::v_axis, group, residual, Prefill::prefill, summary},
+#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, window, residual, prefill, codecs, text) \
+  {name,     Axis::k_axis,     Axis::v_axis,         group, WindowRule::window,                  \
+   residual, Prefill::prefill, SchemeCodecs::codecs, text},
 #include "core/catalog/schemes.def"
 #undef KVSWEEP_SCHEME
   };
@@ -95,45 +177,163 @@ Result<Prefill> prefill_from(std::string_view name) {
                    "\" is not known; allowed are stepwise and exact");
 }
 
-int64_t coded_tokens(const Window& window, int64_t position) {
-  const int64_t beyond = std::max<int64_t>(0, position + 1 - window.keep);
-  return beyond / window.block * window.block;
+std::string_view to_string(Hadamard hadamard) {
+  return kHadamards[static_cast<size_t>(hadamard)];
+}
+
+Result<Hadamard> hadamard_from(std::string_view name) {
+  for (size_t i = 0; i < kHadamards.size(); ++i) {
+    if (kHadamards[i] == name) return static_cast<Hadamard>(i);
+  }
+  return bad_input("hadamard \"" + std::string(name) +
+                   "\" is not known; allowed are none, keys, values and both");
+}
+
+const SchemeInfo& Scheme::info() const {
+  const SchemeInfo* found = find_scheme(name);
+  if (found == nullptr) throw std::logic_error("a scheme named " + name + " that nobody made");
+  return *found;
 }
 
 Format Scheme::key_format(Codec codec) const {
-  if (codec == Codec::base) return {};
-  return {codec, k_axis, k_group, false};
+  return format_of(*this, codec, key_axis(),
+                   hadamard == Hadamard::keys || hadamard == Hadamard::both);
 }
 
 Format Scheme::value_format(Codec codec) const {
-  if (codec == Codec::base) return {};
-  return {codec, v_axis, v_group, false};
+  return format_of(*this, codec, value_axis(),
+                   hadamard == Hadamard::values || hadamard == Hadamard::both);
+}
+
+// Tokens per channel code in whole blocks of `residual` (KIVI flushes its key residual at once
+// when it is full); a side coded per token keeps `residual` tokens exact and codes one per step.
+Window Scheme::key_window(Codec codec) const {
+  if (info().window != WindowRule::tokens) return share_window(*this, codec);
+  if (key_axis() == Axis::channel) return {1, residual};
+  return {residual, 1};
+}
+
+// KIVI keeps exactly `residual` values besides the one of the current step.
+Window Scheme::value_window(Codec codec) const {
+  if (info().window != WindowRule::tokens) return share_window(*this, codec);
+  const int current = key_axis() == Axis::channel ? 1 : 0;
+  return {residual + current, 1};
 }
 
 int Scheme::page_tokens() const {
-  const bool long_groups =
-      (k_axis == Axis::channel && k_group == 128) || (v_axis == Axis::channel && v_group == 128);
-  return long_groups ? 128 : 64;
+  const bool channel = key_axis() == Axis::channel || value_axis() == Axis::channel;
+  return channel && group == 128 ? 128 : 64;
+}
+
+std::string Scheme::objection(Pair pair) const {
+  const std::string keys = side_objection(info(), "keys", key_axis(), pair.k);
+  return keys.empty() ? side_objection(info(), "values", value_axis(), pair.v) : keys;
 }
 
 Result<Scheme> make_scheme(const SchemeOptions& options) {
-  KVSWEEP_ASSIGN(const SchemeInfo info, find_scheme(options.name));
-  const int group = options.group.value_or(info.group);
-  KVSWEEP_TRY(check_group(info, group));
-  const int residual = options.residual.value_or(default_residual(info, group));
-  KVSWEEP_TRY(check_residual(info, residual, group));
+  const SchemeInfo* info = find_scheme(options.name);
+  if (info == nullptr) return unknown_scheme(options.name);
+  const int group = options.group.value_or(info->group);
+  KVSWEEP_TRY(check_group(*info, group));
+  const int residual = options.residual.value_or(default_residual(*info, group));
+  KVSWEEP_TRY(check_residual(*info, options, residual, group));
+  KVSWEEP_TRY(check_share(*info, options));
+  KVSWEEP_TRY(check_variants(*info, options));
 
   Scheme scheme;
-  scheme.name = info.name;
-  scheme.k_axis = info.k_axis;
-  scheme.v_axis = info.v_axis;
-  scheme.k_group = group;
-  scheme.v_group = group;
-  scheme.k = key_window(info, residual);
-  scheme.v = value_window(info, residual);
+  scheme.name = info->name;
+  scheme.group = group;
   scheme.residual = residual;
-  scheme.prefill = options.prefill.value_or(info.prefill);
+  scheme.share = options.share.value_or(0);
+  scheme.sinks = options.sinks.value_or(0);
+  scheme.prefill = options.prefill.value_or(info->prefill);
+  scheme.symmetric = options.symmetric.value_or(false);
+  scheme.hadamard = options.hadamard.value_or(Hadamard::none);
   return scheme;
+}
+
+std::string described(const Scheme& scheme) {
+  std::string text =
+      scheme.name + ", group " + (scheme.group == 0 ? "head" : std::to_string(scheme.group));
+  if (scheme.info().window == WindowRule::tokens) {
+    text += ", residual " + std::to_string(scheme.residual);
+  } else if (scheme.share > 0) {
+    text += ", share 0." + std::to_string(scheme.share);
+  }
+  if (scheme.sinks > 0) text += ", sinks " + std::to_string(scheme.sinks);
+  if (scheme.symmetric) text += ", symmetric";
+  if (scheme.hadamard != Hadamard::none) {
+    text += ", hadamard " + std::string(to_string(scheme.hadamard));
+  }
+  return text + ", prefill " + std::string(to_string(scheme.prefill));
+}
+
+std::vector<Pair> default_candidates(const Scheme& scheme) {
+  std::vector<Codec> sides = {Codec::int2, Codec::int4, Codec::int8};
+  if (scheme.info().codecs == SchemeCodecs::fp8) sides = {Codec::fp8_e4m3, Codec::base};
+  std::vector<Pair> pairs;
+  for (const Codec k : sides) {
+    for (const Codec v : sides) pairs.push_back({k, v});
+  }
+  if (sides.back() != Codec::base) pairs.push_back({});
+  return pairs;
+}
+
+// What a scheme does not have stays out, so that a scheme of an older version reads the same.
+SchemeOptions options_of(const Scheme& scheme) {
+  SchemeOptions options;
+  options.name = scheme.name;
+  options.group = scheme.group;
+  if (scheme.info().window == WindowRule::tokens) options.residual = scheme.residual;
+  if (scheme.share > 0) options.share = scheme.share;
+  if (scheme.sinks > 0) options.sinks = scheme.sinks;
+  options.prefill = scheme.prefill;
+  if (scheme.symmetric) options.symmetric = true;
+  if (scheme.hadamard != Hadamard::none) options.hadamard = scheme.hadamard;
+  return options;
+}
+
+Json to_json(const SchemeOptions& options) {
+  Json json = {{"name", options.name}};
+  if (options.group) json["group"] = *options.group;
+  if (options.residual) json["residual"] = *options.residual;
+  if (options.share) json["share_tenths"] = *options.share;
+  if (options.sinks) json["sinks"] = *options.sinks;
+  if (options.prefill) json["prefill"] = to_string(*options.prefill);
+  if (options.symmetric) json["symmetric"] = *options.symmetric;
+  if (options.hadamard) json["hadamard"] = to_string(*options.hadamard);
+  return json;
+}
+
+// An option that is not known would change what is measured, so it is refused.
+Result<SchemeOptions> scheme_options_from_json(const Json& json) {
+  JsonReader reader(json, "scheme");
+  SchemeOptions options;
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "name", "group", "residual", "share_tenths", "sinks", "prefill", "symmetric", "hadamard"};
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      reader.fail(key, "is no option of a scheme that this version knows");
+    }
+  }
+  options.name = reader.string("name", kMaxNameBytes);
+  const auto integer = [&](std::string_view key, int most) -> std::optional<int> {
+    const auto value = reader.optional_integer(key, 0, most);
+    return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+  };
+  options.group = integer("group", 128);
+  options.residual = integer("residual", kMaxResidual);
+  options.share = integer("share_tenths", kMaxShare);
+  options.sinks = integer("sinks", kMaxSinks);
+  if (const auto prefill = reader.optional_string("prefill", kMaxNameBytes)) {
+    options.prefill = reader.take(prefill_from(*prefill));
+  }
+  if (reader.has("symmetric")) options.symmetric = reader.boolean("symmetric");
+  if (const auto hadamard = reader.optional_string("hadamard", kMaxNameBytes)) {
+    options.hadamard = reader.take(hadamard_from(*hadamard));
+  }
+  KVSWEEP_TRY(reader.done());
+  return options;
 }
 
 }  // namespace kvsweep

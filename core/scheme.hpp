@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/json.hpp"
 #include "core/result.hpp"
+#include "core/window.hpp"
 
 namespace kvsweep {
 
@@ -20,37 +22,51 @@ enum class Prefill : uint8_t { stepwise, exact };
 std::string_view to_string(Prefill prefill);
 Result<Prefill> prefill_from(std::string_view name);
 
-// When tokens of one side turn into codes. The query at position p (0-based) sees the tokens
-// j < coded_tokens(window, p) coded, and those from there to p, itself included, exact:
-//     coded(p) = floor(max(0, p + 1 - keep) / block) * block
-// Worked example, keep = 1, block = 32 (KIVI keys, residual 32): p = 31 -> 0, p = 32 -> 32,
-// p = 63 -> 32, p = 64 -> 64. keep = 33, block = 1 (KIVI values): p = 32 -> 0, p = 33 -> 1.
-// keep = 0, block = 1 (per-token): p -> p + 1, even the query's own token is coded.
-// At most keep + block - 1 tokens are exact at once: the capacity of the staging buffer.
-struct Window {
-  int keep = 0;
-  int block = 1;
-  int staging_tokens() const { return keep + block - 1; }
-  friend bool operator==(const Window&, const Window&) = default;
+// Which rows are rotated by a Hadamard matrix over head_dim before they are coded.
+enum class Hadamard : uint8_t { none, keys, values, both };
+std::string_view to_string(Hadamard hadamard);
+Result<Hadamard> hadamard_from(std::string_view name);
+
+// What a gene of a scheme may choose beside the base type.
+enum class SchemeCodecs : uint8_t { any, integers, fp8 };
+
+struct SchemeInfo {
+  std::string_view name;
+  Axis k_axis;
+  Axis v_axis;
+  int group;
+  WindowRule window;
+  int residual;
+  Prefill prefill;
+  SchemeCodecs codecs;
+  std::string_view summary;
 };
-int64_t coded_tokens(const Window& window, int64_t position);
+const std::vector<SchemeInfo>& schemes();
 
-// A scheme after its options are applied. `k`/`v` windows hold for quantized sides only;
-// a side stored in the base type has no staging.
+// A scheme with every option settled. Made by make_scheme alone, which checks the options; the
+// default is per-token as it is in the table.
 struct Scheme {
-  std::string name;  // of schemes.def
-  Axis k_axis = Axis::token;
-  Axis v_axis = Axis::token;
-  int k_group = 0;  // 0 = head
-  int v_group = 0;
-  Window k;
-  Window v;
-  int residual = 0;  // the option it was made from
+  std::string name = "per-token";
+  int group = 0;     // elements that share parameters, of both sides; 0 = head
+  int residual = 0;  // newest tokens that stay exact (WindowRule::tokens)
+  int share = 0;     // tenths that stay exact (the other rules); 0 = what the codec's bits say
+  int sinks = 0;     // first tokens that stay exact
   Prefill prefill = Prefill::stepwise;
+  bool symmetric = false;
+  Hadamard hadamard = Hadamard::none;
 
+  const SchemeInfo& info() const;
+  Axis key_axis() const { return info().k_axis; }
+  Axis value_axis() const { return info().v_axis; }
   Format key_format(Codec codec) const;
   Format value_format(Codec codec) const;
+  Window key_window(Codec codec) const;
+  Window value_window(Codec codec) const;
   int page_tokens() const;  // tokens per cache page: 64, or 128 when a channel group is 128
+
+  // Empty, or why a pair cannot be stored under this scheme: "keys are coded per channel, which
+  // fp8_e4m3 is not made for".
+  std::string objection(Pair pair) const;
 
   friend bool operator==(const Scheme&, const Scheme&) = default;
 };
@@ -62,21 +78,33 @@ struct SchemeOptions {
                                 // axis cannot use head
   std::optional<int> residual;  // tokens; a multiple of the group when keys are per channel (its
                                 // default is then raised to one group)
+  std::optional<int> share;     // tenths, 1 .. 9, of schemes whose window is a share
+  std::optional<int> sinks;     // tokens, 0 .. kMaxSinks
   std::optional<Prefill> prefill;
+  std::optional<bool> symmetric;  // integer codes without an offset
+  std::optional<Hadamard> hadamard;
+
+  friend bool operator==(const SchemeOptions&, const SchemeOptions&) = default;
 };
+inline constexpr int kMaxSinks = 64;
 
 // Error (bad_input) names the value, the allowed ones and the nearest scheme.
 Result<Scheme> make_scheme(const SchemeOptions& options);
 
-struct SchemeInfo {
-  std::string_view name;
-  Axis k_axis;
-  Axis v_axis;
-  int group;
-  int residual;
-  Prefill prefill;
-  std::string_view summary;
-};
-const std::vector<SchemeInfo>& schemes();
+// The pairs that a group may take when a study names none: the widths 8, 4 and 2 of both sides, or
+// what the scheme has instead, and the base type.
+std::vector<Pair> default_candidates(const Scheme& scheme);
+
+// "kivi, group 32, residual 32, prefill exact", with what else is set.
+std::string described(const Scheme& scheme);
+
+// The options that make this scheme, all set that it has.
+SchemeOptions options_of(const Scheme& scheme);
+
+// {"name": "kivi", "group": 32, "residual": 32, "share_tenths": .., "sinks": .., "prefill": ..,
+// "symmetric": .., "hadamard": ..}: the options that are set, group 0 for head. The same form in
+// specs as they are stored, in the database and over the wire.
+Json to_json(const SchemeOptions& options);
+Result<SchemeOptions> scheme_options_from_json(const Json& json);
 
 }  // namespace kvsweep

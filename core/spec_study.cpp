@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/spec_limits.hpp"
 #include "core/text.hpp"
@@ -10,11 +11,13 @@
 namespace kvsweep {
 namespace {
 
-// Code bits, and 32 bits of scale and minimum for each full group: what a side costs at least,
-// whatever the model and the window.
+// Code bits, and the parameters of each full group: what a side costs at least, whatever the model
+// and the window.
 double least_bits(const Format& format, BaseType base) {
   if (!format.quantized()) return 8.0 * bytes_of(base);
-  return info(format.codec).bits + (format.group > 0 ? 32.0 / format.group : 0.0);
+  const CodecInfo& codec = info(format.codec);
+  const int params = format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
+  return codec.bits + (format.group > 0 ? 8.0 * params / format.group : 0.0);
 }
 
 }  // namespace
@@ -90,6 +93,30 @@ void StudyReader::apply_scheme(const YAML::Node& node, SchemeOptions& scheme) {
     Prefill value{};
     take(prefill_from(*prefill), value, reader.mark("prefill"));
     scheme.prefill = value;
+  }
+  read_variants(reader, scheme);
+}
+
+void StudyReader::read_variants(YamlReader& reader, SchemeOptions& scheme) {
+  if (const auto share = reader.number("share", 0.1, 0.9)) {
+    scheme.share = static_cast<int>(std::lround(*share * 10));
+    if (std::abs(*share * 10 - *scheme.share) > 1e-6) {
+      reader.fail("share", fmt::format("is {}; it must be a whole number of tenths", *share));
+    }
+  }
+  if (const auto sinks = reader.integer("sinks", 0, kMaxSinks)) {
+    scheme.sinks = static_cast<int>(*sinks);
+  }
+  if (const auto symmetric = reader.text("symmetric")) {
+    if (*symmetric != "true" && *symmetric != "false") {
+      reader.fail("symmetric", "is \"" + *symmetric + "\"; allowed are true and false");
+    }
+    scheme.symmetric = *symmetric == "true";
+  }
+  if (const auto hadamard = reader.text("hadamard")) {
+    Hadamard value{};
+    take(hadamard_from(*hadamard), value, reader.mark("hadamard"));
+    scheme.hadamard = value;
   }
 }
 
@@ -224,6 +251,7 @@ void StudyReader::check_scheme_and_limits(const StudyDraft& draft) {
     context_.fail(draft.mark("scheme"), scheme.error().message);
     return;
   }
+  check_candidates(draft, *scheme);
   check_max_bits(draft, *scheme);
   const bool unbounded = draft.spec.objective_task.metric == Metric::kl;
   if (draft.spec.limits.max_loss.value_or(0) > 1 && !unbounded) {
@@ -234,10 +262,21 @@ void StudyReader::check_scheme_and_limits(const StudyDraft& draft) {
   }
 }
 
+void StudyReader::check_candidates(const StudyDraft& draft, const Scheme& scheme) {
+  for (const Pair& pair : draft.spec.search.candidates) {
+    const std::string objection = scheme.objection(pair);
+    if (objection.empty()) continue;
+    context_.fail(draft.mark("search"),
+                  fmt::format("\"search.candidates\" holds {}, but {}; see `kvsweep list codecs`",
+                              to_string(pair), objection));
+    return;
+  }
+}
+
 void StudyReader::check_max_bits(const StudyDraft& draft, const Scheme& scheme) {
   if (!draft.spec.limits.max_bits) return;
   std::vector<Pair> candidates = draft.spec.search.candidates;
-  if (candidates.empty()) candidates = {{Codec::int2, Codec::int2}};
+  if (candidates.empty()) candidates = default_candidates(scheme);
   double least = kMaxBits;
   Pair cheapest;
   for (const Pair& pair : candidates) {

@@ -53,6 +53,7 @@ class StudyReader {
 
   void apply_scheme(const YAML::Node& node, SchemeOptions& scheme);
   void read_group(YamlReader& reader, SchemeOptions& scheme);
+  void read_variants(YamlReader& reader, SchemeOptions& scheme);
   void apply_search(const YAML::Node& node, StudyDraft& draft);
   void check_algorithm(YamlReader& reader);
   void apply_candidates(YamlReader& reader, SearchSpec& search);
@@ -61,6 +62,7 @@ class StudyReader {
   void apply_report(const YAML::Node& node, StudyDraft& draft);
   void check_disjoint(const StudySpec& spec, const SpecTask& task);
   void check_scheme_and_limits(const StudyDraft& draft);
+  void check_candidates(const StudyDraft& draft, const Scheme& scheme);
   void check_max_bits(const StudyDraft& draft, const Scheme& scheme);
 
   YamlContext& context_;

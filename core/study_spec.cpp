@@ -7,14 +7,6 @@
 namespace kvsweep {
 namespace {
 
-Json to_json(const SchemeOptions& scheme) {
-  Json json = {{"name", scheme.name}};
-  if (scheme.group) json["group"] = *scheme.group;
-  if (scheme.residual) json["residual"] = *scheme.residual;
-  if (scheme.prefill) json["prefill"] = to_string(*scheme.prefill);
-  return json;
-}
-
 Json to_json(const SearchSpec& search) {
   Json candidates = Json::array();
   for (const Pair& pair : search.candidates) candidates.push_back(to_string(pair));
@@ -34,23 +26,6 @@ Json to_json(const TaskSpec& task) {
   return {{"protocol", kvsweep::to_json(task.protocol)},
           {"examples", task.examples},
           {"metric", to_string(task.metric)}};
-}
-
-Result<SchemeOptions> scheme_options_from_json(const Json& json) {
-  JsonReader reader(json, "study scheme");
-  SchemeOptions scheme;
-  scheme.name = reader.string("name", kMaxNameBytes);
-  if (const auto group = reader.optional_integer("group", 0, 128)) {
-    scheme.group = static_cast<int>(*group);
-  }
-  if (const auto residual = reader.optional_integer("residual", 0, 1 << 20)) {
-    scheme.residual = static_cast<int>(*residual);
-  }
-  if (const auto prefill = reader.optional_string("prefill", 16)) {
-    scheme.prefill = reader.take(prefill_from(*prefill));
-  }
-  KVSWEEP_TRY(reader.done());
-  return scheme;
 }
 
 Result<SearchSpec> search_from_json(const Json& json) {

@@ -27,49 +27,24 @@ Result<Pair> pair_from_names(const std::string& names) {
   return Pair{k, v};
 }
 
-Result<Axis> axis_from(const std::string& name) {
-  for (const Axis axis : {Axis::token, Axis::channel}) {
-    if (to_string(axis) == name) return axis;
-  }
-  return bad_input("the database holds the unknown axis \"" + name + "\"");
-}
-
 Result<int64_t> scheme_row(Connection& connection, const Scheme& scheme) {
-  connection
-      .query(
-          "INSERT OR IGNORE INTO schemes (name, k_axis, v_axis, k_group, v_group, k_keep, "
-          "k_block, v_keep, v_block, residual, prefill) VALUES (?,?,?,?,?,?,?,?,?,?,?)")
-      .with(scheme.name, to_string(scheme.k_axis), to_string(scheme.v_axis), scheme.k_group,
-            scheme.v_group, scheme.k.keep, scheme.k.block, scheme.v.keep, scheme.v.block,
-            scheme.residual, to_string(scheme.prefill))
+  KVSWEEP_ASSIGN(const std::string options, canonical_json(to_json(options_of(scheme))));
+  connection.query("INSERT OR IGNORE INTO schemes (name, options) VALUES (?,?)")
+      .with(scheme.name, options)
       .run();
-  Query row = connection.query(
-      "SELECT id FROM schemes WHERE name=? AND k_axis=? AND v_axis=? AND k_group=? AND v_group=? "
-      "AND k_keep=? AND k_block=? AND v_keep=? AND v_block=? AND residual=? AND prefill=?");
-  row.with(scheme.name, to_string(scheme.k_axis), to_string(scheme.v_axis), scheme.k_group,
-           scheme.v_group, scheme.k.keep, scheme.k.block, scheme.v.keep, scheme.v.block,
-           scheme.residual, to_string(scheme.prefill));
+  Query row = connection.query("SELECT id FROM schemes WHERE options = ?");
+  row.with(options);
   if (!row.step()) return bad_input("scheme \"" + scheme.name + "\" has values out of range");
   return row.integer(0);
 }
 
 Result<Scheme> read_scheme(Connection& connection, int64_t id) {
-  Query row = connection.query(
-      "SELECT name, k_axis, v_axis, k_group, v_group, k_keep, k_block, v_keep, v_block, residual, "
-      "prefill FROM schemes WHERE id = ?");
+  Query row = connection.query("SELECT options FROM schemes WHERE id = ?");
   row.with(id);
   if (!row.step()) return not_found("the database has no scheme with row " + std::to_string(id));
-  Scheme scheme;
-  scheme.name = row.text(0);
-  KVSWEEP_ASSIGN(scheme.k_axis, axis_from(row.text(1)));
-  KVSWEEP_ASSIGN(scheme.v_axis, axis_from(row.text(2)));
-  scheme.k_group = static_cast<int>(row.integer(3));
-  scheme.v_group = static_cast<int>(row.integer(4));
-  scheme.k = {static_cast<int>(row.integer(5)), static_cast<int>(row.integer(6))};
-  scheme.v = {static_cast<int>(row.integer(7)), static_cast<int>(row.integer(8))};
-  scheme.residual = static_cast<int>(row.integer(9));
-  scheme.prefill = row.text(10) == to_string(Prefill::exact) ? Prefill::exact : Prefill::stepwise;
-  return scheme;
+  KVSWEEP_ASSIGN(const Json json, parse_json(row.text(0), "schemes.options"));
+  KVSWEEP_ASSIGN(const SchemeOptions options, scheme_options_from_json(json));
+  return make_scheme(options);
 }
 
 Result<int64_t> row_of(Connection& connection, const char* sql, const std::string& hash,

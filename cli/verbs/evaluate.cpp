@@ -159,7 +159,7 @@ class Evaluate final : public Verb {
                              {"numerics_class", report.numerics_class},
                              {"map_id", map_id(request.map)},
                              {"map", summary(request.map)},
-                             {"scheme", request.map.scheme.name},
+                             {"scheme", to_json(options_of(request.map.scheme))},
                              {"baseline_kv", to_string(request.base)},
                              {"context", context_},
                              {"bytes", cost.bytes},
@@ -170,9 +170,10 @@ class Evaluate final : public Verb {
       return {};
     }
     context.out.print(fmt::format(
-        "map       {} ({})\nmap id    {}\ncache     {} at {} tokens, {:.2f} effective bits\n"
+        "map       {}\nscheme    {}\nmap id    {}\ncache     {} at {} tokens, {:.2f} effective "
+        "bits\n"
         "numerics  {}\n\n{}",
-        summary(request.map), request.map.scheme.name, map_id(request.map),
+        summary(request.map), described(request.map.scheme), map_id(request.map),
         human_bytes(static_cast<double>(cost.bytes)), context_, cost.effective_bits,
         report.numerics_class, table.text(context.out)));
     return {};

@@ -50,9 +50,8 @@ class Import final : public Verb {
  private:
   std::string plain_text(const store::ImportedMap& imported, const Context& context) const {
     const PrecisionMap& map = imported.map;
-    std::string text = fmt::format("map id  {}\nmap     {}\nscheme  {}, residual {}, prefill {}\n",
-                                   map_id(map), summary(map), map.scheme.name, map.scheme.residual,
-                                   to_string(map.scheme.prefill));
+    std::string text = fmt::format("map id  {}\nmap     {}\nscheme  {}\n", map_id(map),
+                                   summary(map), described(map.scheme));
     if (!imported.model_hash.empty()) text += "model   " + imported.model_hash + "\n";
     Table table({">layer", "pair", "keys", "values", ">bits K", ">bits V"});
     for (int i = 0; i < map.num_layers(); ++i) {

@@ -22,21 +22,52 @@ struct Listing {
 };
 
 Listing codec_listing() {
-  Listing list{{"name", "label", "bits"}, {}};
+  Listing list{{"name", "label", "bits", "axes", "group", "symmetric", "summary"}, {}};
   for (const CodecInfo& codec : codecs()) {
+    const std::string group = codec.group == kAnyGroup ? "of the scheme"
+                              : codec.group == 0       ? "head"
+                                                       : std::to_string(codec.group);
     list.rows.push_back({codec.name, codec.label,
-                         codec.bits > 0 ? Json(codec.bits) : Json("of the baseline type")});
+                         codec.bits > 0 ? Json(codec.bits) : Json("of the baseline type"),
+                         codec.takes(Axis::channel) ? "token, channel" : "token", group,
+                         codec.integer(), codec.summary});
   }
   return list;
 }
 
+std::string window_text(const SchemeInfo& scheme) {
+  switch (scheme.window) {
+    case WindowRule::tokens:
+      return std::to_string(scheme.residual) + " tokens";
+    case WindowRule::window_share:
+      return "share of the window";
+    case WindowRule::total_share:
+      break;
+  }
+  return "share of all";
+}
+
+// The codecs that both sides, or one of them, may take.
+std::string codecs_text(const SchemeInfo& info) {
+  const Scheme scheme = make_scheme({.name = std::string(info.name)}).value();
+  std::vector<std::string> names;
+  for (const CodecInfo& codec : codecs()) {
+    const bool keys = scheme.objection({codec.codec, Codec::base}).empty();
+    const bool values = scheme.objection({Codec::base, codec.codec}).empty();
+    if (!values) continue;
+    names.push_back(std::string(codec.label) + (keys ? "" : " (values)"));
+  }
+  return join(names, " ");
+}
+
 Listing scheme_listing() {
-  Listing list{{"name", "keys", "values", "group", "residual", "prefill", "summary"}, {}};
+  Listing list{{"name", "keys", "values", "group", "exact window", "prefill", "codecs", "summary"},
+               {}};
   for (const SchemeInfo& scheme : schemes()) {
     list.rows.push_back({scheme.name, "per " + std::string(to_string(scheme.k_axis)),
                          "per " + std::string(to_string(scheme.v_axis)),
-                         scheme.group == 0 ? Json("head") : Json(scheme.group), scheme.residual,
-                         to_string(scheme.prefill), scheme.summary});
+                         scheme.group == 0 ? Json("head") : Json(scheme.group), window_text(scheme),
+                         to_string(scheme.prefill), codecs_text(scheme), scheme.summary});
   }
   return list;
 }

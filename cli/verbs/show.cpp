@@ -82,8 +82,7 @@ class Show final : public Verb {
     line("parents", parents(row));
     line("map", summary(trial.map));
     line("map id", row.map_id);
-    line("scheme", fmt::format("{}, residual {}, prefill {}", trial.map.scheme.name,
-                               trial.map.scheme.residual, to_string(trial.map.scheme.prefill)));
+    line("scheme", described(trial.map.scheme));
     line("cache", fmt::format("{} at {} tokens x {}, {:.3f} effective bits", human_bytes(row.bytes),
                               spec.at.context, spec.at.batch, row.effective_bits));
     line("evidence",

@@ -6,10 +6,21 @@ namespace kvsweep {
 namespace {
 
 constexpr int64_t kAlignment = 16;
-constexpr int64_t kParamBytes = 4;  // scale and min, fp16 each
+constexpr int64_t kRingStep = 32;  // tokens: rings that grow do so by whole steps
 
 int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// int3 is packed by 32 elements in 12 bytes.
+int64_t code_bytes(Codec codec, int64_t head_dim) {
+  if (codec == Codec::int3) return (head_dim + 31) / 32 * 12;
+  return (head_dim * info(codec).bits + 7) / 8;
+}
+
+int param_bytes(const Format& format) {
+  const CodecInfo& codec = info(format.codec);
+  return format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
 }
 
 int params_per_row(const Format& format, int head_dim) {
@@ -21,71 +32,100 @@ struct SideInput {
   Format format;
   Window window;
   LayerGeometry layer;
-  int page_tokens = 0;
-  BaseType base = BaseType::fp16;
 };
 
-SideLayout side_layout(const SideInput& in) {
+SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
   const int64_t heads = in.layer.kv_heads;
   const int64_t head_dim = in.layer.head_dim;
   SideLayout side;
   side.format = in.format;
+  side.sinks = layout.sinks;
   side.kv_heads = in.layer.kv_heads;
   side.head_dim = in.layer.head_dim;
-  side.page_tokens = in.page_tokens;
+  side.page_tokens = layout.page_tokens;
+  side.exact_bytes = heads * head_dim * bytes_of(layout.base);
   if (!in.format.quantized()) {
-    side.row_bytes = head_dim * bytes_of(in.base);
-    side.params_offset = aligned(heads * in.page_tokens * side.row_bytes);
+    side.row_bytes = head_dim * bytes_of(layout.base);
+    side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
     side.page_bytes = side.params_offset;
-    return side;  // window {0, 1}: rows are written at once, nothing is staged
+    return side;  // window {0, 1}: rows are written at once, only sinks are staged
   }
   side.window = in.window;
-  side.row_bytes = head_dim * info(in.format.codec).bits / 8;
+  side.row_bytes = code_bytes(in.format.codec, head_dim);
   side.param_rows =
-      in.format.axis == Axis::channel ? in.page_tokens / in.format.group : in.page_tokens;
+      in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
   side.params_per_row = params_per_row(in.format, in.layer.head_dim);
-  side.params_offset = aligned(heads * in.page_tokens * side.row_bytes);
-  side.page_bytes =
-      side.params_offset + aligned(heads * side.param_rows * side.params_per_row * kParamBytes);
-  side.staging_bytes = aligned(heads * in.window.staging_tokens() * head_dim * bytes_of(in.base));
+  side.param_bytes = param_bytes(in.format);
+  side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
+  side.page_bytes = side.params_offset +
+                    aligned(heads * side.param_rows * side.params_per_row * side.param_bytes);
   return side;
 }
 
 void place(SideLayout& side, CacheLayout& layout) {
   side.block_offset = layout.block_bytes;
-  side.staging_offset = layout.staging_bytes;
   layout.block_bytes += side.page_bytes;
-  layout.staging_bytes += side.staging_bytes;
+}
+
+template <typename Work>
+void each_side(const CacheLayout& layout, const Work& work) {
+  for (const std::vector<SideLayout>* sides : {&layout.keys, &layout.values}) {
+    for (const SideLayout& side : *sides) work(side);
+  }
 }
 
 }  // namespace
 
-int64_t CacheLayout::blocks(int64_t tokens) const {
-  if (tokens <= 0) return 0;
+int64_t SideLayout::staging_tokens(int64_t tokens, int64_t prompt) const {
+  if (!format.quantized()) return 0;
+  const int64_t most = most_exact(window, tokens, prompt);
+  if (window.rule == WindowRule::tokens) return most;
+  return (most + kRingStep - 1) / kRingStep * kRingStep;
+}
+
+int64_t SideLayout::staging_bytes(int64_t tokens, int64_t prompt) const {
+  return aligned((sinks + staging_tokens(tokens, prompt)) * exact_bytes);
+}
+
+int64_t CacheLayout::deciding_prompt(int64_t tokens, std::optional<int64_t> prompt) const {
+  if (prefill != Prefill::exact) return 0;
+  return std::max<int64_t>(0, prompt.value_or(tokens) - sinks);
+}
+
+int64_t CacheLayout::blocks(int64_t tokens, std::optional<int64_t> prompt) const {
+  const int64_t deciding = deciding_prompt(tokens, prompt);
   int64_t most = 0;
-  for (const std::vector<SideLayout>* sides : {&keys, &values}) {
-    for (const SideLayout& side : *sides) {
-      most = std::max(most, coded_tokens(side.window, tokens - 1));
-    }
-  }
+  each_side(*this, [&](const SideLayout& side) {
+    most = std::max(most, coded_tokens(side.window, tokens - sinks - 1, deciding));
+  });
   return (most + page_tokens - 1) / page_tokens;
 }
 
-int64_t CacheLayout::bytes(int64_t tokens, int64_t batch) const {
-  return batch * (blocks(tokens) * block_bytes + staging_bytes);
+int64_t CacheLayout::staging_bytes(int64_t tokens, std::optional<int64_t> prompt) const {
+  const int64_t deciding = deciding_prompt(tokens, prompt);
+  int64_t bytes = 0;
+  each_side(*this, [&](const SideLayout& side) {
+    bytes += side.staging_bytes(std::max<int64_t>(0, tokens - sinks), deciding);
+  });
+  return bytes;
+}
+
+int64_t CacheLayout::bytes(int64_t tokens, int64_t batch, std::optional<int64_t> prompt) const {
+  if (tokens <= 0) return 0;
+  return batch * (blocks(tokens, prompt) * block_bytes + staging_bytes(tokens, prompt));
 }
 
 CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base) {
   CacheLayout layout;
   layout.base = base;
+  layout.prefill = map.scheme.prefill;
   layout.page_tokens = map.scheme.page_tokens();
+  if (!map.is_baseline()) layout.sinks = map.scheme.sinks;
   for (int i = 0; i < geometry.num_layers(); ++i) {
     const LayerGeometry& layer = geometry.layers[i];
-    layout.keys.push_back(
-        side_layout({map.key_format(i), map.scheme.k, layer, layout.page_tokens, base}));
+    layout.keys.push_back(side_layout({map.key_format(i), map.key_window(i), layer}, layout));
     place(layout.keys.back(), layout);
-    layout.values.push_back(
-        side_layout({map.value_format(i), map.scheme.v, layer, layout.page_tokens, base}));
+    layout.values.push_back(side_layout({map.value_format(i), map.value_window(i), layer}, layout));
     place(layout.values.back(), layout);
   }
   return layout;
@@ -99,11 +139,11 @@ double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, 
 
 double format_bits(const Format& format, int head_dim, BaseType base) {
   if (!format.quantized()) return 8.0 * bytes_of(base);
-  const double param_bits = 8.0 * kParamBytes;
-  const double per_element = format.axis == Axis::channel
-                                 ? 1.0 / format.group
-                                 : static_cast<double>(params_per_row(format, head_dim)) / head_dim;
-  return info(format.codec).bits + param_bits * per_element;
+  const double params = format.axis == Axis::channel
+                            ? 1.0 / format.group
+                            : static_cast<double>(params_per_row(format, head_dim)) / head_dim;
+  return 8.0 * static_cast<double>(code_bytes(format.codec, head_dim)) / head_dim +
+         8.0 * param_bytes(format) * params;
 }
 
 }  // namespace kvsweep

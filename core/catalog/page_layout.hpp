@@ -4,22 +4,26 @@
 // A page holds `page_tokens` tokens of one side (K or V) of one layer, all KV heads:
 //
 //     +--------------------------------------------------------------+
-//     | codes   [kv_heads][page_tokens][head_dim * bits / 8]   bytes | then zero padding to 16
+//     | codes   [kv_heads][page_tokens][row_bytes]                   | then zero padding to 16
 //     +--------------------------------------------------------------+
-//     | params  [kv_heads][param_rows][params_per_row] {scale, min}  | fp16 pairs, padded to 16
+//     | params  [kv_heads][param_rows][params_per_row][param_bytes]  | then zero padding to 16
 //     +--------------------------------------------------------------+
 //
-// Codes: element i of a row occupies bits i*b .. i*b+b-1 of the row, little-endian.
+// Codes and parameters: worker/kernels/packed.hpp. Element i of a row of b-bit codes occupies bits
+// i*b .. i*b+b-1, little-endian (int3: by 32 elements, the last padded).
 // axis token:   param_rows = page_tokens,         params_per_row = ceil(head_dim / group)
 // axis channel: param_rows = page_tokens / group, params_per_row = head_dim
 // A side in the base type has rows of head_dim elements of that type and no params.
 //
 // A *block* is the pages of all layers and both sides under one block id: sides lie one after the
-// other at the offsets of `CacheLayout`. Tokens that the scheme keeps exact lie in a staging ring
-// [kv_heads][staging_tokens][head_dim] of the base type, one per sequence, layer and side.
+// other at the offsets of `CacheLayout`. Page slot i of block b holds token sinks + b * page_tokens
+// + i. Tokens that the scheme keeps exact lie in the sequence's staging area, side by side: for
+// each the sinks [sinks][kv_heads][head_dim], then a ring [staging_tokens][kv_heads][head_dim] of
+// the newest, both of the base type. docs/page_layout.svg draws it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/format.hpp"
@@ -31,31 +35,44 @@ namespace kvsweep {
 struct SideLayout {
   Format format;
   Window window;  // keep 0, block 1 for a side in the base type
+  int sinks = 0;  // tokens
   int kv_heads = 0;
   int head_dim = 0;
   int page_tokens = 0;
   int64_t row_bytes = 0;  // codes of one token of one head
   int param_rows = 0;     // per head
   int params_per_row = 0;
-  int64_t params_offset = 0;   // from the start of the page
-  int64_t page_bytes = 0;      // multiple of 16
-  int64_t block_offset = 0;    // from the start of the block
-  int64_t staging_bytes = 0;   // per sequence, multiple of 16
-  int64_t staging_offset = 0;  // from the start of the sequence's staging area
+  int param_bytes = 0;
+  int64_t params_offset = 0;  // from the start of the page
+  int64_t page_bytes = 0;     // multiple of 16
+  int64_t block_offset = 0;   // from the start of the block
+  int64_t exact_bytes = 0;    // of one exact token, all heads
+
+  // Room of the ring of a sequence of `tokens` tokens, in tokens. Constant unless a share of the
+  // sequence stays exact. `prompt` as in core/window.hpp.
+  int64_t staging_tokens(int64_t tokens, int64_t prompt) const;
+  // Bytes of this side's staging, a multiple of 16.
+  int64_t staging_bytes(int64_t tokens, int64_t prompt) const;
 };
 
 struct CacheLayout {
   BaseType base = BaseType::fp16;
+  Prefill prefill = Prefill::stepwise;
   int page_tokens = 0;
+  int sinks = 0;
   std::vector<SideLayout> keys;  // index = layer
   std::vector<SideLayout> values;
-  int64_t block_bytes = 0;    // one block: page_tokens tokens of the whole model
-  int64_t staging_bytes = 0;  // per sequence
+  int64_t block_bytes = 0;  // one block: page_tokens tokens of the whole model
 
-  // Blocks a sequence of `tokens` tokens occupies: enough for the side that has coded most.
-  int64_t blocks(int64_t tokens) const;
-  // Bytes allocated for `batch` sequences of `tokens` tokens each.
-  int64_t bytes(int64_t tokens, int64_t batch) const;
+  // Of a sequence of `tokens` tokens whose first `prompt` are its prompt; not given: all of them.
+  // Blocks are enough for the side that has coded most.
+  int64_t blocks(int64_t tokens, std::optional<int64_t> prompt = {}) const;
+  int64_t staging_bytes(int64_t tokens, std::optional<int64_t> prompt = {}) const;
+  // Bytes allocated for `batch` such sequences.
+  int64_t bytes(int64_t tokens, int64_t batch, std::optional<int64_t> prompt = {}) const;
+
+  // The prompt's length where it decides what is coded, else 0.
+  int64_t deciding_prompt(int64_t tokens, std::optional<int64_t> prompt) const;
 };
 
 // `map` must fit `geometry` (check_map).

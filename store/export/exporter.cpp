@@ -109,7 +109,8 @@ Result<ImportedMap> import_map(const std::string& path, const std::string& forma
   KVSWEEP_ASSIGN(const Entry* entry, find_importer(path, format, source.text));
   if (scheme && !entry->functions->takes_scheme) {
     return bad_input(path + " says its own scheme; remove the options that give another " +
-                     "(--scheme, --group, --residual, --prefill)");
+                     "(--scheme, --group, --residual, --share, --sinks, --prefill, --symmetric, "
+                     "--hadamard)");
   }
   return entry->functions->read(source);
 }

@@ -52,6 +52,25 @@ Result<NamedFormat> read_base_format(const Json& json, JsonReader& reader,
   return named;
 }
 
+// How a file calls the codecs that are no integers.
+struct FloatCodec {
+  Codec codec;
+  const char* name;   // of "codec"
+  const char* type;   // of "type"
+  const char* scale;  // of "scale"
+};
+constexpr FloatCodec kFloatCodecs[] = {{Codec::fp8_e4m3, "float", "e4m3", "fp16"},
+                                       {Codec::fp8_e5m2, "float", "e5m2", "fp16"},
+                                       {Codec::nvfp4, "nvfp4", "e2m1", "e4m3"},
+                                       {Codec::mxfp4, "mxfp4", "e2m1", "e8m0"}};
+
+const FloatCodec* float_codec(Codec codec) {
+  for (const FloatCodec& entry : kFloatCodecs) {
+    if (entry.codec == codec) return &entry;
+  }
+  return nullptr;
+}
+
 Result<Codec> integer_codec(int64_t bits, const std::string& where) {
   std::string allowed;
   for (const CodecInfo& codec : codecs()) {
@@ -62,6 +81,102 @@ Result<Codec> integer_codec(int64_t bits, const std::string& where) {
   }
   return bad_input(where + ": there is no integer format of " + std::to_string(bits) +
                    " bits here; allowed are " + allowed);
+}
+
+Result<Codec> named_float(const std::string& codec, const std::string& type,
+                          const std::string& where) {
+  for (const FloatCodec& entry : kFloatCodecs) {
+    if (codec == entry.name && type == entry.type) return entry.codec;
+  }
+  return bad_input(where + ": codec \"" + codec + "\" has no type \"" + type +
+                   "\"; \"float\" has e4m3 and e5m2, \"nvfp4\" and \"mxfp4\" have e2m1");
+}
+
+// Axis, group, rotation and size: what integers and floats have in common.
+Status read_common(const Json& json, JsonReader& reader, const std::string& where,
+                   NamedFormat& named) {
+  named.format.axis = reader.take(read_axis(reader.string("axis", 16), where));
+  named.format.group = info(named.format.codec).group;
+  const Json group = json.value("group", Json());
+  if (named.format.group == kAnyGroup) {
+    named.format.group = reader.take(read_group(group, where));
+  } else if (Json(group_json(named.format.group)) != group) {
+    reader.fail("group", "is " + shown(group) + "; its codec has " +
+                             Json(group_json(named.format.group)).dump());
+  }
+  const std::string rotation = reader.optional_string("rotation", 64).value_or("none");
+  if (rotation != "none" && rotation != "hadamard") {
+    reader.fail("rotation", "is \"" + rotation + "\"; allowed are none and hadamard");
+  }
+  named.format.hadamard = rotation == "hadamard";
+  expect(reader, "rope", "post");
+  named.effective_bits = reader.number("effective_bits", 0, 64);
+  return reader.done();
+}
+
+Result<NamedFormat> read_float(const Json& json, const std::string& codec,
+                               const std::string& where) {
+  KVSWEEP_TRY(check_keys(
+      json,
+      {"codec", "type", "bits", "axis", "group", "scale", "rotation", "rope", "effective_bits"},
+      where));
+  JsonReader reader(json, where);
+  NamedFormat named;
+  named.format.codec = reader.take(named_float(codec, reader.string("type", 16), where));
+  KVSWEEP_TRY(reader.done());
+  expect(reader, "scale", float_codec(named.format.codec)->scale);
+  if (reader.integer("bits", 1, 64) != info(named.format.codec).bits) {
+    reader.fail("bits", "is not " + std::to_string(info(named.format.codec).bits) +
+                            ", which its codec has");
+  }
+  KVSWEEP_TRY(read_common(json, reader, where, named));
+  return named;
+}
+
+Result<NamedFormat> read_integer(const Json& json, const std::string& where) {
+  KVSWEEP_TRY(check_keys(json,
+                         {"codec", "bits", "symmetric", "axis", "group", "scale", "zero",
+                          "rotation", "rope", "packing", "effective_bits"},
+                         where));
+  JsonReader reader(json, where);
+  NamedFormat named;
+  const int64_t bits = reader.integer("bits", 1, 64);
+  named.format.codec = reader.take(integer_codec(bits, where));
+  named.format.symmetric = reader.has("symmetric") && reader.boolean("symmetric");
+  expect(reader, "scale", "fp16");
+  expect(reader, "zero", named.format.symmetric ? "none" : "fp16");
+  expect(reader, "packing", packing_name(static_cast<int>(bits)));
+  KVSWEEP_TRY(read_common(json, reader, where, named));
+  if (named.format.axis == Axis::channel && named.format.group == 0) {
+    reader.fail("group", "is \"head\", which has no meaning along the channel axis");
+  }
+  KVSWEEP_TRY(reader.done());
+  return named;
+}
+
+void write_integer(const Format& format, OrderedJson& json) {
+  const int bits = info(format.codec).bits;
+  json["codec"] = "affine-int";
+  json["bits"] = bits;
+  json["symmetric"] = format.symmetric;
+  json["axis"] = to_string(format.axis);
+  json["group"] = group_json(format.group);
+  json["scale"] = "fp16";
+  json["zero"] = format.symmetric ? "none" : "fp16";
+  json["rotation"] = format.hadamard ? "hadamard" : "none";
+  json["rope"] = "post";
+  json["packing"] = packing_name(bits);
+}
+
+void write_float(const Format& format, const FloatCodec& entry, OrderedJson& json) {
+  json["codec"] = entry.name;
+  json["type"] = entry.type;
+  json["bits"] = info(format.codec).bits;
+  json["axis"] = to_string(format.axis);
+  json["group"] = group_json(format.group);
+  json["scale"] = entry.scale;
+  json["rotation"] = format.hadamard ? "hadamard" : "none";
+  json["rope"] = "post";
 }
 
 std::vector<int64_t> per_layer(JsonReader& reader, const Json& json, const char* key, int64_t high,
@@ -102,18 +217,10 @@ OrderedJson format_json(const Format& format, int head_dim, BaseType base) {
     json["codec"] = "none";
     json["type"] = to_string(base);
     json["bits"] = 8 * bytes_of(base);
+  } else if (const FloatCodec* entry = float_codec(format.codec)) {
+    write_float(format, *entry, json);
   } else {
-    const int bits = info(format.codec).bits;
-    json["codec"] = "affine-int";
-    json["bits"] = bits;
-    json["symmetric"] = format.symmetric;
-    json["axis"] = to_string(format.axis);
-    json["group"] = group_json(format.group);
-    json["scale"] = "fp16";
-    json["zero"] = "fp16";
-    json["rotation"] = "none";
-    json["rope"] = "post";
-    json["packing"] = packing_name(bits);
+    write_integer(format, json);
   }
   json["effective_bits"] = format_bits(format, head_dim, base);
   return json;
@@ -124,31 +231,13 @@ Result<NamedFormat> read_format(const Json& json, const std::string& where) {
   const std::string codec = reader.string("codec", 64);
   KVSWEEP_TRY(reader.done());
   if (codec == "none") return read_base_format(json, reader, where);
-  if (codec != "affine-int") {
-    return bad_input(where + ": \"codec\" is \"" + codec +
-                     "\"; this version reads \"affine-int\" and \"none\"");
+  if (codec == "affine-int") return read_integer(json, where);
+  for (const FloatCodec& entry : kFloatCodecs) {
+    if (codec == entry.name) return read_float(json, codec, where);
   }
-  KVSWEEP_TRY(check_keys(json,
-                         {"codec", "bits", "symmetric", "axis", "group", "scale", "zero",
-                          "rotation", "rope", "packing", "effective_bits"},
-                         where));
-  NamedFormat named;
-  const int64_t bits = reader.integer("bits", 1, 64);
-  named.format.codec = reader.take(integer_codec(bits, where));
-  named.format.axis = reader.take(read_axis(reader.string("axis", 16), where));
-  named.format.group = reader.take(read_group(json.value("group", Json()), where));
-  named.format.symmetric = reader.has("symmetric") && reader.boolean("symmetric");
-  if (named.format.axis == Axis::channel && named.format.group == 0) {
-    reader.fail("group", "is \"head\", which has no meaning along the channel axis");
-  }
-  expect(reader, "scale", "fp16");
-  expect(reader, "zero", "fp16");
-  expect(reader, "rotation", "none");
-  expect(reader, "rope", "post");
-  expect(reader, "packing", packing_name(static_cast<int>(bits)));
-  named.effective_bits = reader.number("effective_bits", 0, 64);
-  KVSWEEP_TRY(reader.done());
-  return named;
+  return bad_input(where + ": \"codec\" is \"" + codec +
+                   "\"; this version reads \"affine-int\", \"float\", \"nvfp4\", \"mxfp4\" and "
+                   "\"none\"");
 }
 
 Status check_effective_bits(const NamedFormat& named, int head_dim, const std::string& where) {

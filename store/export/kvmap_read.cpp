@@ -154,11 +154,20 @@ Result<Scheme> implied_scheme(const File& file) {
   }
   SchemeOptions options;
   options.residual = file.policy.residual;
+  options.sinks = file.policy.sinks;
   options.prefill = file.policy.prefill;
+  options.symmetric = (k && k->symmetric) || (v && v->symmetric);
+  const bool rotated_keys = k && k->hadamard;
+  const bool rotated_values = v && v->hadamard;
+  options.hadamard = rotated_keys ? (rotated_values ? Hadamard::both : Hadamard::keys)
+                                  : (rotated_values ? Hadamard::values : Hadamard::none);
   for (const SchemeInfo& scheme : schemes()) {
     if ((k && k->axis != scheme.k_axis) || (v && v->axis != scheme.v_axis)) continue;
     options.name = scheme.name;
-    if (k || v) options.group = k ? k->group : v->group;
+    for (const auto& side : {k, v}) {
+      if (side && !options.group && info(side->codec).group == kAnyGroup)
+        options.group = side->group;
+    }
     const auto made = make_scheme(options);
     if (!made.ok()) return bad_input(file.path + ": \"policy\": " + made.error().message);
     return *made;

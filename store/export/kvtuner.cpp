@@ -34,12 +34,14 @@ Status check_integer_only(const PrecisionMap& map) {
   std::vector<std::string> layers;
   for (int i = 0; i < map.num_layers(); ++i) {
     const Pair& pair = map.layers[i];
-    if (pair.k == Codec::base || pair.v == Codec::base) layers.push_back(std::to_string(i));
+    if (!info(pair.k).integer() || !info(pair.v).integer()) layers.push_back(std::to_string(i));
   }
   if (layers.empty()) return {};
-  return bad_input("KVTuner's YAML cannot keep a layer unquantized, and this map does so in layer" +
-                   std::string(layers.size() > 1 ? "s " : " ") + join(layers, ", ") +
-                   "; choose a map without 16-bit sides, or export it as kvmap");
+  return bad_input(
+      "KVTuner's YAML knows integer codes only, and this map has others (16 bits, "
+      "floats) in layer" +
+      std::string(layers.size() > 1 ? "s " : " ") + join(layers, ", ") +
+      "; choose a map of integer codes, or export it as kvmap");
 }
 
 std::string yaml_text(const PrecisionMap& map) {

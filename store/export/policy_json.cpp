@@ -1,5 +1,7 @@
 #include "store/export/policy_json.hpp"
 
+#include <cmath>
+
 #include "core/json_reader.hpp"
 
 namespace kvsweep::store {
@@ -12,58 +14,64 @@ OrderedJson side_json(Axis axis, int group, const Window& window) {
   OrderedJson side;
   side["axis"] = to_string(axis);
   side["group"] = group_json(group);
-  side["keep"] = window.keep;
+  if (window.rule == WindowRule::tokens) {
+    side["keep"] = window.keep;
+  } else {
+    side["rule"] = window.rule == WindowRule::window_share ? "window_share" : "total_share";
+  }
   side["block"] = window.block;
   return side;
 }
 
-struct Side {
-  Axis axis = Axis::token;
-  int group = 0;
-  Window window;
-};
-
-Result<Side> read_side(const Json& json, const std::string& where) {
-  KVSWEEP_TRY(check_keys(json, {"axis", "group", "keep", "block"}, where));
-  JsonReader reader(json, where);
-  Side side;
-  side.axis = reader.take(read_axis(reader.string("axis", 16), where));
-  side.group = reader.take(read_group(json.value("group", Json()), where));
-  side.window.keep = static_cast<int>(reader.integer("keep", 0, kMaxTokens));
-  side.window.block = static_cast<int>(reader.integer("block", 1, kMaxTokens));
-  KVSWEEP_TRY(reader.done());
-  return side;
+// The windows of a codec stand for those of all: only shares differ, which `share` says.
+OrderedJson scheme_json(const Scheme& scheme) {
+  OrderedJson json;
+  json["name"] = scheme.name;
+  if (scheme.share > 0) json["share"] = scheme.share / 10.0;
+  if (scheme.symmetric) json["symmetric"] = true;
+  if (scheme.hadamard != Hadamard::none) json["hadamard"] = to_string(scheme.hadamard);
+  json["keys"] = side_json(scheme.key_axis(), scheme.group, scheme.key_window(Codec::int8));
+  json["values"] = side_json(scheme.value_axis(), scheme.group, scheme.value_window(Codec::int8));
+  return json;
 }
 
-std::string described(const Scheme& scheme) {
-  const auto side = [](Axis axis, int group, const Window& window) {
-    return std::string(to_string(axis)) + " axis, group " +
-           (group == 0 ? "head" : std::to_string(group)) + ", keep " + std::to_string(window.keep) +
-           ", block " + std::to_string(window.block);
-  };
-  return "keys: " + side(scheme.k_axis, scheme.k_group, scheme.k) +
-         "; values: " + side(scheme.v_axis, scheme.v_group, scheme.v);
+// The options that the file states, of which make_scheme must make what the file describes.
+Result<SchemeOptions> read_options(const Json& json, const Policy& policy,
+                                   const std::string& where) {
+  JsonReader reader(json, where);
+  SchemeOptions options;
+  options.name = reader.string("name", 64);
+  if (const auto share = reader.optional_number("share", 0.1, 0.9)) {
+    options.share = static_cast<int>(std::lround(*share * 10));
+  }
+  if (reader.has("symmetric")) options.symmetric = reader.boolean("symmetric");
+  if (const auto hadamard = reader.optional_string("hadamard", 16)) {
+    options.hadamard = reader.take(hadamard_from(*hadamard));
+  }
+  const Json* keys = reader.object("keys");
+  (void)reader.object("values");
+  KVSWEEP_TRY(reader.done());
+  options.group = reader.take(read_group(keys->value("group", Json()), where + ".keys"));
+  KVSWEEP_TRY(reader.done());
+  options.residual = policy.residual;
+  options.sinks = policy.sinks;
+  options.prefill = policy.prefill;
+  return options;
 }
 
 Result<Scheme> read_scheme(const Json& json, const Policy& policy, const std::string& where) {
-  KVSWEEP_TRY(check_keys(json, {"name", "keys", "values"}, where));
-  JsonReader reader(json, where);
-  const std::string name = reader.string("name", 64);
-  const Json* keys = reader.object("keys");
-  const Json* values = reader.object("values");
-  KVSWEEP_TRY(reader.done());
-  KVSWEEP_ASSIGN(const Side k, read_side(*keys, where + ".keys"));
-  KVSWEEP_ASSIGN(const Side v, read_side(*values, where + ".values"));
-  const Scheme said{name,     k.axis,   v.axis,          k.group,       v.group,
-                    k.window, v.window, policy.residual, policy.prefill};
-  // The default groups of a scheme may differ between the sides; an option sets both.
-  Result<Scheme> plain = make_scheme({name, std::nullopt, policy.residual, policy.prefill});
-  if (plain.ok() && *plain == said) return said;
-  Result<Scheme> grouped = make_scheme({name, k.group, policy.residual, policy.prefill});
-  if (!grouped.ok()) return bad_input(where + ": " + grouped.error().message);
-  if (*grouped == said) return said;
-  return bad_input(where + ": this version cannot run scheme " + name + " with " + described(said) +
-                   "; here the scheme has " + described(*grouped));
+  KVSWEEP_TRY(
+      check_keys(json, {"name", "share", "symmetric", "hadamard", "keys", "values"}, where));
+  KVSWEEP_ASSIGN(const SchemeOptions options, read_options(json, policy, where));
+  const Result<Scheme> made = make_scheme(options);
+  if (!made.ok()) return bad_input(where + ": " + made.error().message);
+  const OrderedJson here = scheme_json(*made);
+  for (const char* side : {"keys", "values"}) {
+    if (Json(here[side]) == json[side]) continue;
+    return bad_input(where + ": this version cannot run scheme " + options.name + " with " + side +
+                     " " + json[side].dump() + "; here the scheme has " + here[side].dump());
+  }
+  return *made;
 }
 
 }  // namespace
@@ -75,13 +83,11 @@ OrderedJson group_json(int group) {
 OrderedJson policy_json(const Scheme& scheme, BaseType base) {
   OrderedJson policy;
   policy["residual_tokens"] = scheme.residual;
-  policy["sink_tokens"] = 0;
+  policy["sink_tokens"] = scheme.sinks;
   policy["prefill_quantized"] = scheme.prefill == Prefill::stepwise;
   policy["requant"] = "append-only";
   policy["baseline_kv"] = to_string(base);
-  policy["scheme"] = {{"name", scheme.name},
-                      {"keys", side_json(scheme.k_axis, scheme.k_group, scheme.k)},
-                      {"values", side_json(scheme.v_axis, scheme.v_group, scheme.v)}};
+  policy["scheme"] = scheme_json(scheme);
   return policy;
 }
 
@@ -112,11 +118,7 @@ Result<Policy> read_policy(const Json& json, const std::string& where) {
   Policy policy;
   policy.residual = static_cast<int>(reader.integer("residual_tokens", 0, kMaxTokens));
   policy.prefill = reader.boolean("prefill_quantized") ? Prefill::stepwise : Prefill::exact;
-  const int64_t sinks = reader.optional_integer("sink_tokens", 0, kMaxTokens).value_or(0);
-  if (sinks != 0) {
-    reader.fail("sink_tokens", "is " + std::to_string(sinks) +
-                                   "; this version keeps no sink tokens exact, so it must be 0");
-  }
+  policy.sinks = static_cast<int>(reader.optional_integer("sink_tokens", 0, kMaxSinks).value_or(0));
   const std::string requant = reader.optional_string("requant", 64).value_or("append-only");
   if (requant != "append-only") {
     reader.fail("requant", "is \"" + requant + "\"; this version codes a token once (append-only)");

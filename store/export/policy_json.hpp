@@ -7,7 +7,9 @@
 //               "values": {"axis": "token", "group": 32, "keep": 33, "block": 1}}}
 //
 // prefill_quantized false: prompt queries see the originals (Prefill::exact). keep and block: the
-// window of core/scheme.hpp. group "head": the whole head.
+// window of core/window.hpp; `rule` instead of keep where a share stays exact, with "share" (0.1 to
+// 0.9) beside the name when it is not that of the bits. "symmetric" and "hadamard" when they are
+// set. group "head": the whole head.
 #pragma once
 
 #include <optional>
@@ -27,12 +29,13 @@ OrderedJson group_json(int group);  // 32, or "head" for 0
 
 struct Policy {
   int residual = 0;
+  int sinks = 0;
   Prefill prefill = Prefill::stepwise;
   std::optional<BaseType> base;
   std::optional<Scheme> scheme;  // nullopt: another tool's file, whose formats imply it
 };
 
-// Errors (bad_input): sinks or re-quantization, which this version lacks; a scheme that
+// Errors (bad_input): re-quantization, which this version lacks; a scheme that
 // make_scheme does not give, so that nothing here could run the map.
 Result<Policy> read_policy(const Json& policy, const std::string& where);
 

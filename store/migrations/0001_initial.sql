@@ -21,22 +21,11 @@ CREATE TABLE models (
   geometry   TEXT NOT NULL CHECK (json_valid(geometry))
 ) STRICT;
 
--- A scheme after its options are applied (core/scheme.hpp). group 0 = whole head.
+-- A scheme with every option settled: canonical JSON of core/scheme.hpp, group 0 = whole head.
 CREATE TABLE schemes (
   id       INTEGER PRIMARY KEY,
   name     TEXT NOT NULL,
-  k_axis   TEXT NOT NULL CHECK (k_axis IN ('token', 'channel')),
-  v_axis   TEXT NOT NULL CHECK (v_axis IN ('token', 'channel')),
-  k_group  INTEGER NOT NULL CHECK (k_group >= 0),
-  v_group  INTEGER NOT NULL CHECK (v_group >= 0),
-  k_keep   INTEGER NOT NULL CHECK (k_keep >= 0),
-  k_block  INTEGER NOT NULL CHECK (k_block > 0),
-  v_keep   INTEGER NOT NULL CHECK (v_keep >= 0),
-  v_block  INTEGER NOT NULL CHECK (v_block > 0),
-  residual INTEGER NOT NULL CHECK (residual >= 0),
-  prefill  TEXT NOT NULL CHECK (prefill IN ('stepwise', 'exact')),
-  UNIQUE (name, k_axis, v_axis, k_group, v_group, k_keep, k_block, v_keep, v_block, residual,
-          prefill)
+  options  TEXT NOT NULL UNIQUE CHECK (json_valid(options))
 ) STRICT;
 
 -- protocol_hash covers protocol and run mode; examples = size of the split, 0 = not known yet.

@@ -15,9 +15,20 @@ TEST(Format, NamesReadBack) {
       {Codec::int2, Axis::channel, 32, false},
       {Codec::int8, Axis::token, 0, false},
       {Codec::int8, Axis::channel, 128, true},
+      {Codec::int3, Axis::token, 0, false, true},
+      {Codec::int2, Axis::token, 32, true, true},
+      {Codec::fp8_e4m3, Axis::token, 0},
+      {Codec::nvfp4, Axis::token, 16},
   };
-  const char* names[] = {"base", "int4-token-g64", "int2-channel-g32", "int8-token-ghead",
-                         "int8-channel-g128-sym"};
+  const char* names[] = {"base",
+                         "int4-token-g64",
+                         "int2-channel-g32",
+                         "int8-token-ghead",
+                         "int8-channel-g128-sym",
+                         "int3-token-ghead-had",
+                         "int2-token-g32-sym-had",
+                         "fp8_e4m3-token-ghead",
+                         "nvfp4-token-g16"};
   for (size_t i = 0; i < std::size(formats); ++i) {
     EXPECT_EQ(to_string(formats[i]), names[i]);
     ASSERT_TRUE(format_from(names[i]).ok());
@@ -29,7 +40,9 @@ TEST(Format, RefusesOtherNames) {
   for (const char* name :
        {"", "int4", "int4-token", "int4-token-64", "int4-token-g48", "int4-row-g64",
         "int4-channel-ghead", "int5-token-g64", "base-token-g64", "int4-token-g64-asym",
-        "int4-token-g64-sym-sym", "INT4-token-g64", "int4-token-g064"}) {
+        "int4-token-g64-sym-sym", "int4-token-g64-had-sym", "int4-token-g16",
+        "fp8_e4m3-channel-g32", "fp8_e4m3-token-g64", "nvfp4-token-g32", "mxfp4-token-g32-sym",
+        "INT4-token-g64", "int4-token-g064"}) {
     const auto format = format_from(name);
     ASSERT_FALSE(format.ok()) << name;
     EXPECT_EQ(format.error().code, ErrorCode::bad_input);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <set>
 
 namespace kvsweep {
@@ -67,10 +69,29 @@ TEST(MapId, IgnoresThePolicyOfASideThatNothingCodes) {
   const std::vector<Pair> keys_only = {{Codec::int8, Codec::base}};
   EXPECT_NE(map_id({scheme("kivi", 32, 32), keys_only}),
             map_id({scheme("kivi", 32, 64), keys_only}));
-  // ... but a window of the side that is never coded does not count.
-  Scheme other = scheme("kivi");
-  other.v.keep += 7;
-  EXPECT_EQ(map_id({scheme("kivi"), keys_only}), map_id({other, keys_only}));
+}
+
+// What the database and files of maps hold: these never change for schemes that were there before.
+TEST(MapId, OptionsThatAreOffLeaveIdsAsTheyWere) {
+  const std::string plain = map_id({scheme("kivi", 32, 32), {kK8V4}});
+  SchemeOptions options;
+  options.name = "kivi";
+  for (const auto& change : std::vector<std::function<void(SchemeOptions&)>>{
+           [](SchemeOptions& o) { o.sinks = 4; }, [](SchemeOptions& o) { o.symmetric = true; },
+           [](SchemeOptions& o) { o.hadamard = Hadamard::keys; }}) {
+    SchemeOptions changed = options;
+    change(changed);
+    EXPECT_NE(map_id({make_scheme(changed).value(), {kK8V4}}), plain);
+  }
+  options.sinks = 0;
+  options.symmetric = false;
+  options.hadamard = Hadamard::none;
+  EXPECT_EQ(map_id({make_scheme(options).value(), {kK8V4}}), plain);
+  options = {};
+  options.name = "kvmix";
+  const std::string by_bits = map_id({make_scheme(options).value(), {kK8V4}});
+  options.share = 2;
+  EXPECT_NE(map_id({make_scheme(options).value(), {kK8V4}}), by_bits);
 }
 
 TEST(Summary, RunsOfEqualLayers) {
@@ -91,9 +112,16 @@ TEST(NominalBits, WeighsLayersByTheirElements) {
 }
 
 TEST(PrecisionMapJson, RoundTrip) {
-  for (const char* name : {"per-token", "kivi"}) {
-    const PrecisionMap map{scheme(name, 64, 64, Prefill::exact),
-                           {kK8V4, Pair{}, {Codec::int2, {}}}};
+  SchemeOptions options;
+  options.name = "kvmix";
+  options.share = 3;
+  options.sinks = 4;
+  options.symmetric = true;
+  options.hadamard = Hadamard::both;
+  for (const Scheme& made :
+       {scheme("per-token", 64, 64, Prefill::exact), scheme("kivi", 64, 64, Prefill::exact),
+        make_scheme(options).value()}) {
+    const PrecisionMap map{made, {kK8V4, Pair{}, {Codec::int3, {}}}};
     const auto back = precision_map_from_json(to_json(map));
     ASSERT_TRUE(back.ok()) << back.error().message;
     EXPECT_EQ(*back, map);
@@ -112,13 +140,17 @@ TEST(PrecisionMapJson, RefusesDamage) {
   EXPECT_TRUE(refused("/layers", Json::array()));
   EXPECT_TRUE(refused("/layers", "K8V4"));
   EXPECT_TRUE(refused("/scheme/name", "fancy"));
-  EXPECT_TRUE(refused("/scheme/k_axis", "row"));
-  EXPECT_TRUE(refused("/scheme/k_group", 48));
-  EXPECT_TRUE(refused("/scheme/k_group", 0));        // head along channels
-  EXPECT_TRUE(refused("/scheme/k/block", 40));       // no whole groups
-  EXPECT_TRUE(refused("/scheme/k/block", 0));        // would divide by zero
-  EXPECT_TRUE(refused("/scheme/k/block", 1 << 30));  // would stage gigabytes
-  EXPECT_TRUE(refused("/scheme/v/keep", -1));
+  EXPECT_TRUE(refused("/scheme/group", 48));
+  EXPECT_TRUE(refused("/scheme/group", 0));           // head along channels
+  EXPECT_TRUE(refused("/scheme/residual", 40));       // no whole groups
+  EXPECT_TRUE(refused("/scheme/residual", 0));        // would divide by zero
+  EXPECT_TRUE(refused("/scheme/residual", 1 << 30));  // would stage gigabytes
+  EXPECT_TRUE(refused("/scheme/residual", -1));
+  EXPECT_TRUE(refused("/scheme/sinks", 65));
+  EXPECT_TRUE(refused("/scheme/symmetric", 1));
+  EXPECT_TRUE(refused("/scheme/hadamard", "some"));
+  EXPECT_TRUE(refused("/scheme/share_tenths", 2));  // of another kind of window
+  EXPECT_TRUE(refused("/scheme/other", 2));
   EXPECT_TRUE(refused("/scheme/prefill", "lazy"));
   EXPECT_TRUE(refused("/scheme", Json::array()));
 }

@@ -274,7 +274,8 @@ TEST(SpecKeys, EveryKeyIsDocumentedAndReadable) {
   // Every documented key is accepted: a spec that sets all of them parses.
   parsed(R"(name: all
 model: /m
-scheme: {name: kivi, group: 32, residual: 32, prefill: stepwise}
+scheme: {name: kivi, group: 32, residual: 32, prefill: stepwise, sinks: 4, symmetric: true,
+         hadamard: keys}
 baseline_kv: bf16
 search: {algorithm: random, trials: 5, population: 4, seed: 3, groups: 2, candidates: [KV4]}
 limits: {max_bits: 6, max_loss: 0.1}
@@ -283,9 +284,15 @@ objective_task: {name: word_problems, metric: exact_match, shots: 1, split: sear
                  examples: 3, max_new_tokens: 16}
 report_tasks: [{name: recall, split: report, length: 512}]
 )");
-  // name, model, scheme and its 4, baseline_kv, search 6, limits 2, at 2, objective_task and its 8,
+  const auto shared = parsed(R"(name: share
+model: /m
+scheme: {name: kvmix, share: 0.3}
+objective_task: word_problems
+)");
+  EXPECT_EQ(shared.studies[0].scheme.share, 3);
+  // name, model, scheme and its 8, baseline_kv, search 6, limits 2, at 2, objective_task and its 8,
   // report_tasks.
-  EXPECT_EQ(spec_keys().size(), 3u + 4 + 1 + 6 + 2 + 2 + 1 + 8 + 1);
+  EXPECT_EQ(spec_keys().size(), 3u + 8 + 1 + 6 + 2 + 2 + 1 + 8 + 1);
 }
 
 }  // namespace

@@ -211,8 +211,8 @@ TEST_F(CliRun, EvaluateComparesWithTheBaselineAndReusesMeasurements) {
 
   command.words.pop_back();
   const auto plain = test::run_cli(command);
-  EXPECT_THAT(plain.out, AllOf(HasSubstr("K4V4 (per-token)"), HasSubstr("token_agreement"),
-                               HasSubstr("4.50 effective bits")));
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("map       K4V4\nscheme    per-token, group head"),
+                               HasSubstr("token_agreement"), HasSubstr("4.50 effective bits")));
 }
 
 }  // namespace

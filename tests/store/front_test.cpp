@@ -85,7 +85,7 @@ TEST(Front, EmptyStudyHasNone) {
 // order and with offsets that two primes scatter.
 constexpr const char* kFill = R"sql(
 BEGIN;
-INSERT INTO schemes SELECT 1,'per-token','token','token',0,0,0,1,0,1,0,'stepwise';
+INSERT INTO schemes SELECT 1,'per-token','{"name":"per-token"}';
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
 INSERT INTO maps SELECT i + 1, printf('%064x', i), 1, 1, '["int8/int4"]', 'K8V4' FROM n;
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "worker/cache/aligned_floats.hpp"
+#include "worker/codec/hadamard.hpp"
 #include "worker/kernels/cpu_ops.hpp"
 
 namespace kvsweep::cache {
@@ -11,10 +12,12 @@ namespace {
 constexpr int64_t kRowsPerBlock = 256;  // query rows per decoded page: decoding is then noise
 
 struct Workspace {
-  AlignedFloats q;       // [rows][head_dim], scaled
-  AlignedFloats acc;     // [rows][padded_dim]
-  AlignedFloats scores;  // [rows][tokens], then weights
-  AlignedFloats other;   // [group][tokens], scores against exact keys
+  AlignedFloats q;            // [rows][head_dim], scaled
+  AlignedFloats rotated_q;    // the same through the Hadamard transform, for rotated codes of keys
+  AlignedFloats acc;          // [rows][padded_dim]
+  AlignedFloats rotated_acc;  // what rotated codes of values gave, to be transformed back
+  AlignedFloats scores;       // [rows][tokens], then weights
+  AlignedFloats other;        // [group][tokens], scores against exact keys
   std::vector<kernels::RowState> states;
   AlignedFloats page_tile;   // decoded or plain page, keys then values
   AlignedFloats exact_tile;  // the same tokens, exact
@@ -33,6 +36,8 @@ struct Sources {
 // A tile and the positions of the block whose queries see something of it.
 struct Span {
   int64_t start = 0;  // first token of the tile
+  int tokens = 0;     // its columns in use: a page, or the sinks
+  bool sinks = false;
   int64_t from = 0;
   int64_t to = 0;
 };
@@ -58,8 +63,12 @@ class QueryBlock {
     end_ = first + count;
     offset_ = offset;
     load();
-    for (int64_t start = oldest(first) / tokens_ * tokens_; start < end_; start += tokens_) {
-      tile(start);
+    const int64_t sinks = keys_.sinks();
+    const int64_t oldest_seen = oldest(first);
+    if (oldest_seen < sinks) tile({0, static_cast<int>(sinks), true});
+    const int64_t skipped = std::max<int64_t>(0, oldest_seen - sinks) / tokens_;
+    for (int64_t start = sinks + skipped * tokens_; start < end_; start += tokens_) {
+      tile({start, tokens_, false});
     }
     write();
   }
@@ -67,37 +76,42 @@ class QueryBlock {
  private:
   int64_t row_of(int64_t position) const { return (position - first_) * group_; }
   float* scores_of(int64_t position) { return work_.scores.data() + row_of(position) * tokens_; }
-  float* acc_of(int64_t position) { return work_.acc.data() + row_of(position) * padded_; }
+  float* acc_of(int64_t position, bool paged) {
+    AlignedFloats& acc = paged && values_.hadamard() ? work_.rotated_acc : work_.acc;
+    return acc.data() + row_of(position) * padded_;
+  }
 
   // The first token that the query sees.
   int64_t oldest(int64_t position) const {
     return queries_.window > 0 ? std::max<int64_t>(0, position + 1 - queries_.window) : 0;
   }
   // Columns of the tile that the query sees.
-  kernels::Columns visible(int64_t position, int64_t start) const {
-    return {static_cast<int>(std::max<int64_t>(oldest(position) - start, 0)),
-            static_cast<int>(std::min<int64_t>(position + 1 - start, tokens_))};
+  kernels::Columns visible(int64_t position, const Span& span) const {
+    return {static_cast<int>(std::max<int64_t>(oldest(position) - span.start, 0)),
+            static_cast<int>(std::min<int64_t>(position + 1 - span.start, span.tokens))};
   }
-  bool sees_all(int64_t position, int64_t start) const {
-    const kernels::Columns seen = visible(position, start);
+  bool sees_all(int64_t position, const Span& span) const {
+    const kernels::Columns seen = visible(position, span);
     return seen.first == 0 && seen.last == tokens_;
   }
   // The first of them that it does not take from the page.
-  int from_page(int64_t view, int64_t position, int64_t start) const {
-    const kernels::Columns seen = visible(position, start);
-    return static_cast<int>(std::clamp<int64_t>(view - start, seen.first, seen.last));
+  int from_page(int64_t view, int64_t position, const Span& span) const {
+    const kernels::Columns seen = visible(position, span);
+    if (span.sinks) return seen.first;
+    return static_cast<int>(std::clamp<int64_t>(view - span.start, seen.first, seen.last));
   }
 
   void load();
-  void tile(int64_t start);
+  void tile(Span span);
   Sources sources(const std::vector<int64_t>& views, const Span& span) const;
   void build(const Side& side, const Sources& sources, const Span& span, int64_t view);
   void score(const Span& span);
-  void score_mixed(int64_t position, int64_t start);
+  void score_mixed(int64_t position, const Span& span);
+  const float* queries_of(int64_t position, bool paged) const;
   void soften(const Span& span);
   void accumulate(const Span& span);
-  void accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns,
-                       const float* tile);
+  void accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns, bool paged);
+  void join_rotated(float* acc, float* rotated) const;
   void write();
 
   const Side& keys_;
@@ -138,12 +152,24 @@ void QueryBlock::load() {
       for (int d = 0; d < head_dim_; ++d) *to++ = from[d] * queries_.scale;
     }
   }
+  if (keys_.hadamard()) {
+    work_.rotated_q.resize(rows * head_dim_);
+    std::copy_n(work_.q.data(), rows * head_dim_, work_.rotated_q.data());
+    codec::hadamard(work_.rotated_q.data(), static_cast<int64_t>(rows), head_dim_);
+  }
+  if (values_.hadamard()) {
+    work_.rotated_acc.resize(rows * padded_);
+    std::fill_n(work_.rotated_acc.data(), rows * padded_, 0.0f);
+  }
 }
 
-void QueryBlock::tile(int64_t start) {
+void QueryBlock::tile(Span span) {
   // Earlier queries come before the tile; the windows of later ones begin beyond it.
-  Span span{start, std::max(first_, start), end_};
-  if (queries_.window > 0) span.to = std::min(end_, start + tokens_ - 1 + queries_.window);
+  span.from = std::max(first_, span.start);
+  span.to = end_;
+  if (queries_.window > 0) {
+    span.to = std::min(end_, span.start + span.tokens - 1 + queries_.window);
+  }
   const Sources key_sources = sources(work_.key_views, span);
   build(keys_, key_sources, span, work_.key_views[span.from - first_]);
   score(span);
@@ -156,8 +182,8 @@ void QueryBlock::tile(int64_t start) {
 Sources QueryBlock::sources(const std::vector<int64_t>& views, const Span& span) const {
   Sources found;
   for (int64_t p = span.from; p < span.to; ++p) {
-    const kernels::Columns seen = visible(p, span.start);
-    const int page = from_page(views[p - first_], p, span.start);
+    const kernels::Columns seen = visible(p, span);
+    const int page = from_page(views[p - first_], p, span);
     found.page |= page > seen.first;
     found.exact |= page < seen.last;
   }
@@ -168,35 +194,42 @@ Sources QueryBlock::sources(const std::vector<int64_t>& views, const Span& span)
 void QueryBlock::build(const Side& side, const Sources& sources, const Span& span, int64_t view) {
   if (sources.page) side.page_tile(span.start, head_, work_.page_tile.data());
   if (!sources.exact) return;
-  const int64_t begin = std::max({span.start, view, oldest(span.from)});
-  const int64_t end = std::min(span.start + tokens_, end_);
+  const int64_t begin = std::max({span.start, span.sinks ? 0 : view, oldest(span.from)});
+  const int64_t end = std::min(span.start + span.tokens, end_);
   side.exact_tile({span.start, begin, end}, head_, &work_.rows, work_.exact_tile.data());
 }
 
 void QueryBlock::score(const Span& span) {
   const Sources key_sources = sources(work_.key_views, span);
   if (key_sources.mixed()) {
-    for (int64_t p = span.from; p < span.to; ++p) score_mixed(p, span.start);
+    for (int64_t p = span.from; p < span.to; ++p) score_mixed(p, span);
     return;
   }
   AlignedFloats& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
-  ops_.score({work_.q.data() + row_of(span.from) * head_dim_,
+  ops_.score({queries_of(span.from, key_sources.page),
               static_cast<int>((span.to - span.from) * group_), tile.data(), head_dim_, tokens_,
               scores_of(span.from)});
 }
 
-void QueryBlock::score_mixed(int64_t position, int64_t start) {
-  const float* q = work_.q.data() + row_of(position) * head_dim_;
+// As the keys of that source need them.
+const float* QueryBlock::queries_of(int64_t position, bool paged) const {
+  AlignedFloats& q = paged && keys_.hadamard() ? work_.rotated_q : work_.q;
+  return q.data() + row_of(position) * head_dim_;
+}
+
+void QueryBlock::score_mixed(int64_t position, const Span& span) {
   float* scores = scores_of(position);
-  const kernels::Columns seen = visible(position, start);
-  const int page = from_page(work_.key_views[position - first_], position, start);
+  const kernels::Columns seen = visible(position, span);
+  const int page = from_page(work_.key_views[position - first_], position, span);
   const bool some_paged = page > seen.first;
   if (some_paged) {
-    ops_.score({q, group_, work_.page_tile.data(), head_dim_, tokens_, scores});
+    ops_.score(
+        {queries_of(position, true), group_, work_.page_tile.data(), head_dim_, tokens_, scores});
   }
   if (page == seen.last) return;
   float* exact = some_paged ? work_.other.data() : scores;
-  ops_.score({q, group_, work_.exact_tile.data(), head_dim_, tokens_, exact});
+  ops_.score(
+      {queries_of(position, false), group_, work_.exact_tile.data(), head_dim_, tokens_, exact});
   if (!some_paged) return;
   for (int h = 0; h < group_; ++h) {
     const int64_t row = int64_t{h} * tokens_;
@@ -211,8 +244,10 @@ void QueryBlock::soften(const Span& span) {
     for (int h = 0; h < group_; ++h) {
       kernels::RowState& state = work_.states[row_of(p) + h];
       const float factor =
-          ops_.softmax(scores_of(p) + h * tokens_, tokens_, visible(p, span.start), &state);
-      if (factor != 1.0f) ops_.rescale(factor, head_dim_, acc_of(p) + h * padded_);
+          ops_.softmax(scores_of(p) + h * tokens_, tokens_, visible(p, span), &state);
+      if (factor == 1.0f) continue;
+      ops_.rescale(factor, head_dim_, acc_of(p, false) + h * padded_);
+      if (values_.hadamard()) ops_.rescale(factor, head_dim_, acc_of(p, true) + h * padded_);
     }
   }
 }
@@ -221,41 +256,47 @@ void QueryBlock::soften(const Span& span) {
 // columns they see.
 void QueryBlock::accumulate(const Span& span) {
   const Sources value_sources = sources(work_.value_views, span);
-  AlignedFloats& tile = value_sources.page ? work_.page_tile : work_.exact_tile;
   int64_t p = span.from;
   while (p < span.to) {
     int64_t whole = p;
-    while (!value_sources.mixed() && whole < span.to && sees_all(whole, span.start)) ++whole;
-    accumulate_rows(p, whole - p, {0, tokens_}, tile.data());
+    while (!value_sources.mixed() && whole < span.to && sees_all(whole, span)) ++whole;
+    accumulate_rows(p, whole - p, {0, tokens_}, value_sources.page);
     p = whole;
     if (p == span.to) break;
-    const kernels::Columns seen = visible(p, span.start);
-    const int page = from_page(work_.value_views[p - first_], p, span.start);
-    accumulate_rows(p, 1, {seen.first, page}, work_.page_tile.data());
-    accumulate_rows(p, 1, {page, seen.last}, work_.exact_tile.data());
+    const kernels::Columns seen = visible(p, span);
+    const int page = from_page(work_.value_views[p - first_], p, span);
+    accumulate_rows(p, 1, {seen.first, page}, true);
+    accumulate_rows(p, 1, {page, seen.last}, false);
     ++p;
   }
 }
 
 void QueryBlock::accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns,
-                                 const float* tile) {
+                                 bool paged) {
   if (queries == 0 || columns.first == columns.last) return;
   kernels::AccumulateArgs args;
   args.p = scores_of(position);
   args.rows = static_cast<int>(queries * group_);
   args.tokens = tokens_;
-  args.values = tile;
+  args.values = paged ? work_.page_tile.data() : work_.exact_tile.data();
   args.head_dim = head_dim_;
   args.first = columns.first;
   args.last = columns.last;
-  args.acc = acc_of(position);
+  args.acc = acc_of(position, paged);
   ops_.accumulate(args);
+}
+
+// The sums over rotated codes are turned back and join the others.
+void QueryBlock::join_rotated(float* acc, float* rotated) const {
+  codec::hadamard(rotated, 1, head_dim_);
+  for (int d = 0; d < head_dim_; ++d) acc[d] += rotated[d];
 }
 
 void QueryBlock::write() {
   for (int64_t p = first_; p < end_; ++p) {
     for (int h = 0; h < group_; ++h) {
-      const float* acc = acc_of(p) + h * padded_;
+      float* acc = acc_of(p, false) + h * padded_;
+      if (values_.hadamard()) join_rotated(acc, acc_of(p, true) + h * padded_);
       const float sum = work_.states[row_of(p) + h].sum;
       float* out =
           queries_.out + (offset_ + p - first_) * queries_.token_stride + h * queries_.head_stride;

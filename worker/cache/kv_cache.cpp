@@ -1,7 +1,11 @@
 #include "worker/cache/kv_cache.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "worker/cache/attention.hpp"
 #include "worker/cache/side.hpp"
@@ -16,43 +20,51 @@ struct Layer {
 
 constexpr int64_t kKeepScratch = 64;  // tokens: larger chunks give their scratch memory back
 
+int64_t free_bytes(const Pool& pool) {
+  return pool.budget_bytes() - pool.used_bytes();
+}
+
 }  // namespace
 
 struct KvCache::State {
-  State(const CacheLayout& layout_in, const Scheme& scheme, int64_t prompt_tokens, Pool& pool_in)
-      : layout(&layout_in), pool(&pool_in) {
-    const int64_t exact = scheme.prefill == Prefill::exact ? prompt_tokens : 0;
+  State(const CacheLayout& layout_in, int64_t prompt, Pool& pool_in)
+      : layout(&layout_in), pool(&pool_in), prompt_tokens(prompt) {
+    const int64_t exact = exact_tokens();
     layers.reserve(layout->keys.size());
     for (int i = 0; i < static_cast<int>(layout->keys.size()); ++i) {
-      layers.push_back({Side(layout->keys[i], layout->base, exact, {i, false}, memory),
-                        Side(layout->values[i], layout->base, exact, {i, true}, memory)});
+      layers.push_back({Side(layout->keys[i], layout->base, exact, {i, false}),
+                        Side(layout->values[i], layout->base, exact, {i, true})});
     }
+    each_side([&](Side& side, const SideLayout&) { side.bind_blocks(&blocks); });
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  ~State() {
-    release_blocks(0);
-    release_staging();
-  }
+  int64_t exact_tokens() const { return layout->prefill == Prefill::exact ? prompt_tokens : 0; }
 
-  void release_blocks(size_t keep) {
-    while (memory.blocks.size() > keep) {
-      pool->release(memory.blocks.back(), layout->block_bytes);
-      memory.blocks.pop_back();
+  template <typename Work>
+  void each_side(const Work& work) {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      work(layers[i].keys, layout->keys[i]);
+      work(layers[i].values, layout->values[i]);
     }
   }
 
-  void release_staging() {
-    pool->release(memory.staging, layout->staging_bytes);
-    memory.staging = nullptr;
-  }
+  using Blocks = std::vector<std::pair<size_t, Block>>;  // by index
 
   bool reserve(int64_t total_tokens);
+  bool reserve_staging(int64_t total_tokens);
+  std::optional<Blocks> blocks_for(int64_t total_tokens);
+  void bind_staging(int64_t for_tokens, bool moved);
+  size_t first_open_block();
 
   const CacheLayout* layout;
   Pool* pool;
-  Memory memory;
+  int64_t prompt_tokens;
+  std::vector<Block> blocks;
+  Block staging;
+  int64_t staging_bytes = 0;
+  int64_t staging_tokens = 0;  // how long a sequence the staging has room for
   std::vector<Layer> layers;
   Work key_work;
   Work value_work;
@@ -60,33 +72,66 @@ struct KvCache::State {
   int64_t chunk = 0;  // tokens of the running chunk; 0 between chunks
 };
 
-// All or nothing.
-bool KvCache::State::reserve(int64_t total_tokens) {
-  const size_t blocks_before = memory.blocks.size();
-  const bool staging_before = memory.staging != nullptr;
-  bool ok = true;
-  if (!staging_before && layout->staging_bytes > 0) {
-    memory.staging = static_cast<uint8_t*>(pool->allocate(layout->staging_bytes));
-    ok = memory.staging != nullptr;
-  }
-  const auto needed = static_cast<size_t>(layout->blocks(total_tokens));
-  while (ok && memory.blocks.size() < needed) {
-    auto* block = static_cast<uint8_t*>(pool->allocate(layout->block_bytes));
-    if (block == nullptr) {
-      ok = false;
-    } else {
-      memory.blocks.push_back(block);
-    }
-  }
-  if (!ok) {
-    release_blocks(blocks_before);
-    if (!staging_before) release_staging();
-  }
-  return ok;
+// Sides lie one after the other. `moved`: the memory holds already what the sides had in the old.
+void KvCache::State::bind_staging(int64_t for_tokens, bool moved) {
+  const int64_t length = std::max<int64_t>(0, for_tokens - layout->sinks);
+  const int64_t prompt = layout->deciding_prompt(for_tokens, prompt_tokens);
+  uint8_t* at = staging.get();
+  each_side([&](Side& side, const SideLayout& s) {
+    side.bind_staging(at, s.staging_tokens(length, prompt), moved);
+    if (at != nullptr) at += s.staging_bytes(length, prompt);
+  });
+  staging_tokens = for_tokens;
 }
 
-KvCache::KvCache(const CacheLayout& layout, const Scheme& scheme, int64_t prompt_tokens, Pool& pool)
-    : state_(std::make_unique<State>(layout, scheme, prompt_tokens, pool)) {}
+bool KvCache::State::reserve_staging(int64_t total_tokens) {
+  const int64_t bytes = layout->staging_bytes(total_tokens, prompt_tokens);
+  if (bytes <= staging_bytes) return true;
+  Block grown = allocate_block(*pool, bytes);
+  if (!grown) return false;
+  const Block old = std::move(staging);  // until the sides have moved
+  staging = std::move(grown);
+  staging_bytes = bytes;
+  bind_staging(total_tokens, false);
+  return true;
+}
+
+// The first block that a side may still write into.
+size_t KvCache::State::first_open_block() {
+  int64_t coded = std::max<int64_t>(0, tokens - layout->sinks);
+  each_side([&](Side& side, const SideLayout&) { coded = std::min(coded, side.coded()); });
+  return static_cast<size_t>(coded / layout->page_tokens);
+}
+
+// Blocks of its own wherever the next tokens may be written: new ones, and copies of shared ones.
+std::optional<KvCache::State::Blocks> KvCache::State::blocks_for(int64_t total_tokens) {
+  const auto needed = static_cast<size_t>(layout->blocks(total_tokens, prompt_tokens));
+  Blocks own;
+  for (size_t i = first_open_block(); i < needed; ++i) {
+    if (i < blocks.size() && sole_owner(blocks[i])) continue;
+    Block fresh = allocate_block(*pool, layout->block_bytes);
+    if (!fresh) return std::nullopt;
+    if (i < blocks.size()) {
+      std::memcpy(fresh.get(), blocks[i].get(), static_cast<size_t>(layout->block_bytes));
+    }
+    own.emplace_back(i, std::move(fresh));
+  }
+  return own;
+}
+
+// All or nothing.
+bool KvCache::State::reserve(int64_t total_tokens) {
+  std::optional<Blocks> own = blocks_for(total_tokens);
+  if (!own || !reserve_staging(total_tokens)) return false;
+  for (auto& [index, block] : *own) {
+    if (index == blocks.size()) blocks.emplace_back();
+    blocks[index] = std::move(block);
+  }
+  return true;
+}
+
+KvCache::KvCache(const CacheLayout& layout, int64_t prompt_tokens, Pool& pool)
+    : state_(std::make_unique<State>(layout, prompt_tokens, pool)) {}
 
 KvCache::KvCache(KvCache&&) noexcept = default;
 KvCache& KvCache::operator=(KvCache&&) noexcept = default;
@@ -98,8 +143,61 @@ int64_t KvCache::tokens() const {
 
 int64_t KvCache::bytes() const {
   const State& s = *state_;
-  const int64_t staging = s.memory.staging == nullptr ? 0 : s.layout->staging_bytes;
-  return static_cast<int64_t>(s.memory.blocks.size()) * s.layout->block_bytes + staging;
+  return static_cast<int64_t>(s.blocks.size()) * s.layout->block_bytes + s.staging_bytes;
+}
+
+Result<KvCache> KvCache::fork(int64_t prompt_tokens) const {
+  State& from = *state_;
+  const bool new_prompt = prompt_tokens != from.prompt_tokens;
+  if (from.chunk != 0 || (new_prompt && from.tokens > 0 && from.exact_tokens() > 0)) {
+    throw std::logic_error("fork: a chunk is open, or the prompt's length changes under it");
+  }
+  KvCache made(*from.layout, prompt_tokens, *from.pool);
+  State& to = *made.state_;
+  if (from.staging_bytes > 0) {
+    to.staging = allocate_block(*from.pool, from.staging_bytes);
+    if (!to.staging) {
+      return Error{ErrorCode::oom, "the copy of a KV cache needs " +
+                                       std::to_string(from.staging_bytes) +
+                                       " bytes for its exact tokens, but only " +
+                                       std::to_string(free_bytes(*from.pool)) + " of " +
+                                       std::to_string(from.pool->budget_bytes()) +
+                                       " are free; raise the cache budget or run fewer sequences "
+                                       "at once"};
+    }
+    std::memcpy(to.staging.get(), from.staging.get(), static_cast<size_t>(from.staging_bytes));
+  }
+  to.staging_bytes = from.staging_bytes;
+  to.blocks = from.blocks;
+  to.layers = from.layers;
+  to.tokens = from.tokens;
+  to.each_side([&](Side& side, const SideLayout&) {
+    side.bind_blocks(&to.blocks);
+    if (new_prompt) side.set_exact_tokens(to.exact_tokens());
+  });
+  to.bind_staging(from.staging_tokens, true);
+  return made;
+}
+
+Status KvCache::crop(int64_t tokens) {
+  State& s = *state_;
+  if (s.chunk != 0 || tokens < 0 || tokens > s.tokens) {
+    throw std::logic_error("crop: to " + std::to_string(tokens) + " of " +
+                           std::to_string(s.tokens) + " tokens, or a chunk is open");
+  }
+  bool possible = true;
+  s.each_side([&](Side& side, const SideLayout&) { possible &= side.can_crop(tokens); });
+  if (!possible) {
+    return bad_input("the KV cache cannot be cropped from " + std::to_string(s.tokens) + " to " +
+                     std::to_string(tokens) +
+                     " tokens: the originals of tokens that would be exact again are gone; fork "
+                     "the cache before the tokens that may have to go");
+  }
+  s.each_side([&](Side& side, const SideLayout&) { side.crop(tokens); });
+  s.tokens = tokens;
+  const auto kept = static_cast<size_t>(s.layout->blocks(tokens, s.prompt_tokens));
+  if (kept < s.blocks.size()) s.blocks.resize(kept);
+  return {};
 }
 
 Status KvCache::begin_chunk(int64_t new_tokens) {
@@ -111,9 +209,8 @@ Status KvCache::begin_chunk(int64_t new_tokens) {
   if (!s.reserve(s.tokens + new_tokens)) {
     return Error{ErrorCode::oom,
                  "the KV cache of " + std::to_string(s.tokens + new_tokens) + " tokens needs " +
-                     std::to_string(s.layout->bytes(s.tokens + new_tokens, 1)) +
-                     " bytes, but only " +
-                     std::to_string(s.pool->budget_bytes() - s.pool->used_bytes()) + " of " +
+                     std::to_string(s.layout->bytes(s.tokens + new_tokens, 1, s.prompt_tokens)) +
+                     " bytes, but only " + std::to_string(free_bytes(*s.pool)) + " of " +
                      std::to_string(s.pool->budget_bytes()) + " are free beside the " +
                      std::to_string(bytes()) +
                      " it has; raise the cache budget or run fewer sequences at once"};

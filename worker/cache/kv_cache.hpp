@@ -9,27 +9,9 @@
 
 #include "core/catalog/page_layout.hpp"
 #include "core/result.hpp"
+#include "worker/cache/pool.hpp"
 
 namespace kvsweep::cache {
-
-// Hands out blocks and staging areas under one byte budget. Thread-safe.
-class Pool {
- public:
-  explicit Pool(int64_t budget_bytes);
-  ~Pool();
-  int64_t budget_bytes() const;
-  int64_t used_bytes() const;
-  int64_t peak_bytes() const;
-
-  // 64-byte aligned, zeroed; nullptr when the budget would be exceeded. Freed blocks of the same
-  // size are reused.
-  void* allocate(int64_t bytes);
-  void release(void* memory, int64_t bytes);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 // New tokens of one layer: keys, values [tokens, kv_heads, head_dim], after RoPE, fp32.
 struct LayerInput {
@@ -46,15 +28,29 @@ struct LayerInput {
 // have shown it. Different sequences, and different heads of one sequence, may run in parallel.
 class KvCache {
  public:
-  // `layout` and `pool` outlive the cache. `scheme` gives the view; `prompt_tokens` is the length
-  // of the prompt, which Prefill::exact needs.
-  KvCache(const CacheLayout& layout, const Scheme& scheme, int64_t prompt_tokens, Pool& pool);
+  // `layout` and `pool` outlive the cache. `prompt_tokens` is the length of the prompt, which
+  // Prefill::exact needs.
+  KvCache(const CacheLayout& layout, int64_t prompt_tokens, Pool& pool);
   KvCache(KvCache&&) noexcept;
   KvCache& operator=(KvCache&&) noexcept;
   ~KvCache();
 
   int64_t tokens() const;  // of finished chunks
-  int64_t bytes() const;   // allocated from the pool: blocks and staging
+  int64_t bytes() const;   // blocks (shared ones too) and staging
+
+  // Another sequence with the same tokens, between chunks. Blocks are shared until one of the two
+  // writes into them (copy-on-write); staging is copied. `prompt_tokens`: of the new sequence;
+  // where prefill is exact it must be this one's unless no token has come. oom when the pool is
+  // full. Both may then run in parallel.
+  Result<KvCache> fork(int64_t prompt_tokens) const;
+
+  // Forgets all tokens from `tokens` on, between chunks; blocks that are then empty go back to the
+  // pool. What follows is bit for bit what a cache does that never saw them. bad_input, and nothing
+  // changes, when tokens would have to become exact again whose originals are gone: a scheme's
+  // ring holds its newest tokens only. So per-token without residual window crops anywhere, a
+  // scheme with one as far as its ring reaches (KIVI's values: not one token), and none into a
+  // prompt whose queries saw it exact; a fork taken before serves them.
+  Status crop(int64_t tokens);
 
   // Reserves the blocks that `new_tokens` more tokens need; oom when the pool is full (nothing
   // changes then).

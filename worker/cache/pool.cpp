@@ -1,9 +1,12 @@
+#include "worker/cache/pool.hpp"
+
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-
-#include "worker/cache/kv_cache.hpp"
+#include <vector>
 
 namespace kvsweep::cache {
 namespace {
@@ -91,6 +94,18 @@ void Pool::release(void* memory, int64_t bytes) {
   state_->free[bytes].push_back(memory);
   state_->spare += bytes;
   state_->used -= bytes;
+}
+
+Block allocate_block(Pool& pool, int64_t bytes) {
+  auto* memory = static_cast<uint8_t*>(pool.allocate(bytes));
+  if (memory == nullptr) return {};
+  return Block(memory, [&pool, bytes](uint8_t* block) { pool.release(block, bytes); });
+}
+
+bool sole_owner(const Block& block) {
+  if (block.use_count() != 1) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
 }
 
 }  // namespace kvsweep::cache

@@ -43,15 +43,17 @@ Error Side::fault(const codec::EncodeResult& result, int64_t token, int head) co
   const std::string where = place(name_, head, token + result.token) + " is " +
                             number(result.value) + " in channel " + std::to_string(result.channel);
   const std::string advice = "; keep this layer in the baseline type";
+  const std::string format = to_string(layout_->format);
   switch (result.fault) {
+    case codec::Fault::scale_missing:
+      return {ErrorCode::internal,
+              format + " needs a calibrated scale, and " + number(result.value) + " is none"};
     case codec::Fault::offset_range:
-      return {ErrorCode::numerics, where + ", and the minimum of its group in " +
-                                       to_string(layout_->format) + " must lie within +-65504" +
-                                       advice};
+      return {ErrorCode::numerics, where + ", and the minimum of its group in " + format +
+                                       " must lie within +-65504" + advice};
     case codec::Fault::scale_range:
-      return {ErrorCode::numerics, where + ", and the step of its group in " +
-                                       to_string(layout_->format) + " must not exceed 65504" +
-                                       advice};
+      return {ErrorCode::numerics, where + ", and the step of its group in " + format +
+                                       " must not exceed 65504" + advice};
     default:
       return {ErrorCode::numerics, where + ", not a finite number"};
   }

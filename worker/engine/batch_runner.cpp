@@ -48,14 +48,14 @@ class RowDispatch final : public model::LogitSink {
 
 }  // namespace
 
-BatchRunner::BatchRunner(model::Model& model, const CacheLayout& layout, const Scheme& scheme,
-                         cache::Pool& pool, RunnerOptions options)
-    : model_(model), layout_(layout), scheme_(scheme), pool_(pool), options_(std::move(options)) {}
+BatchRunner::BatchRunner(model::Model& model, const CacheLayout& layout, cache::Pool& pool,
+                         RunnerOptions options)
+    : model_(model), layout_(layout), pool_(pool), options_(std::move(options)) {}
 
 Status BatchRunner::admit(const std::vector<Job>& jobs) {
   while (next_job_ < jobs.size() && static_cast<int>(active_.size()) < options_.max_batch) {
     const Job& job = jobs[next_job_];
-    const int64_t bytes = layout_.bytes(job.most_tokens, 1);
+    const int64_t bytes = layout_.bytes(job.most_tokens, 1, job.prompt_tokens);
     if (bytes > pool_.budget_bytes()) {
       return Error{ErrorCode::oom,
                    fmt::format("sequence {} needs {} of KV cache for {} tokens, more than the "
@@ -66,7 +66,7 @@ Status BatchRunner::admit(const std::vector<Job>& jobs) {
     if (reserved_bytes_ + bytes > pool_.budget_bytes()) return {};
     reserved_bytes_ += bytes;
     active_.emplace_back(static_cast<int64_t>(next_job_), bytes,
-                         cache::KvCache(layout_, scheme_, job.prompt_tokens, pool_));
+                         cache::KvCache(layout_, job.prompt_tokens, pool_));
     ++next_job_;
   }
   return {};

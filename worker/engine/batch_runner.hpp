@@ -11,7 +11,6 @@
 
 #include "core/catalog/page_layout.hpp"
 #include "core/result.hpp"
-#include "core/scheme.hpp"
 #include "worker/cache/kv_cache.hpp"
 #include "worker/engine/cache_attention.hpp"
 #include "worker/model/model.hpp"
@@ -53,8 +52,8 @@ struct RunnerOptions {
 class BatchRunner {
  public:
   // Everything passed by reference outlives the runner.
-  BatchRunner(model::Model& model, const CacheLayout& layout, const Scheme& scheme,
-              cache::Pool& pool, RunnerOptions options);
+  BatchRunner(model::Model& model, const CacheLayout& layout, cache::Pool& pool,
+              RunnerOptions options);
 
   // Jobs start in order. Each step feeds one token of every decoding job and up to prefill_chunk
   // tokens of the others, in one forward pass. A job is admitted when the pool can hold
@@ -91,7 +90,6 @@ class BatchRunner {
 
   model::Model& model_;
   const CacheLayout& layout_;
-  const Scheme& scheme_;
   cache::Pool& pool_;
   RunnerOptions options_;
 

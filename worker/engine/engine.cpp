@@ -30,11 +30,7 @@ struct Engine::State {
 
   // What a pass runs under. A baseline map always runs under the default scheme, so that its
   // numbers do not depend on the scheme of the maps it is compared with.
-  struct Setting {
-    Scheme scheme;
-    CacheLayout layout;
-  };
-  Result<Setting> setting(const PrecisionMap& map, BaseType base) const;
+  Result<CacheLayout> layout_of(const PrecisionMap& map, BaseType base) const;
   Status check(const SequenceRequest& request, int64_t index) const;
   Status check_tokens(const std::vector<int32_t>& tokens, const char* what, int64_t index) const;
   int64_t score_bytes(const SequenceRequest& request) const;
@@ -45,7 +41,7 @@ struct Engine::State {
     int64_t tokens = 0;
   };
   struct Pass {
-    const Setting& setting;
+    const CacheLayout& layout;
     const RunOptions& options;
     Progress& progress;
     bool counts = true;  // its sequences are the caller's, not a baseline's
@@ -58,14 +54,11 @@ struct Engine::State {
                         std::vector<ForcedHandler::Sources>& sources);
 };
 
-Result<Engine::State::Setting> Engine::State::setting(const PrecisionMap& map,
-                                                      BaseType base) const {
+Result<CacheLayout> Engine::State::layout_of(const PrecisionMap& map, BaseType base) const {
   KVSWEEP_TRY(check_map(map, model->geometry()));
   PrecisionMap used = map;
-  if (map.is_baseline()) {
-    KVSWEEP_ASSIGN(used.scheme, make_scheme({}));
-  }
-  return Setting{used.scheme, cache_layout(used, model->geometry(), base)};
+  if (map.is_baseline()) used.scheme = {};
+  return cache_layout(used, model->geometry(), base);
 }
 
 Status Engine::State::check_tokens(const std::vector<int32_t>& tokens, const char* what,
@@ -122,7 +115,7 @@ Status Engine::State::run_pass(const Pass& pass, std::vector<Job> jobs, JobHandl
     pass.progress.tokens += tokens;
     if (pass.progress.sink) pass.progress.sink(pass.progress.finished, pass.progress.tokens);
   };
-  BatchRunner batch(*model, pass.setting.layout, pass.setting.scheme, pool, std::move(runner));
+  BatchRunner batch(*model, pass.layout, pool, std::move(runner));
   return batch.run(std::move(jobs), handler);
 }
 
@@ -179,8 +172,8 @@ Status Engine::State::fill_baselines(const Pass& pass, const std::vector<Ticket>
     places.push_back(i);
   }
   if (missing.empty()) return {};
-  const PrecisionMap map = baseline_map(pass.setting.scheme, model->geometry().num_layers());
-  KVSWEEP_ASSIGN(const Setting plain, setting(map, pass.options.base));
+  const PrecisionMap map = baseline_map({}, model->geometry().num_layers());
+  KVSWEEP_ASSIGN(const CacheLayout plain, layout_of(map, pass.options.base));
   ForcedHandler handler(missing, kept, model->vocab_size());
   KVSWEEP_TRY(run_pass({plain, pass.options, pass.progress, false}, std::move(jobs), handler));
   for (size_t i = 0; i < missing.size(); ++i) {
@@ -238,7 +231,7 @@ Result<std::vector<SequenceOutput>> Engine::run(const PrecisionMap& map,
                                                 const std::vector<SequenceRequest>& requests,
                                                 const RunOptions& options) {
   State& state = *state_;
-  KVSWEEP_ASSIGN(const State::Setting setting, state.setting(map, options.base));
+  KVSWEEP_ASSIGN(const CacheLayout layout, state.layout_of(map, options.base));
   std::vector<SequenceOutput> outputs(requests.size());
   std::vector<Ticket> generated;
   std::vector<Ticket> forced;
@@ -248,7 +241,7 @@ Result<std::vector<SequenceOutput>> Engine::run(const PrecisionMap& map,
     list.push_back({static_cast<int64_t>(i), &requests[i], &outputs[i]});
   }
   State::Progress progress{options.progress};
-  const State::Pass pass{setting, options, progress};
+  const State::Pass pass{layout, options, progress};
   try {
     KVSWEEP_TRY(state.generate(pass, generated));
     KVSWEEP_TRY(state.force(pass, map.is_baseline(), forced));
@@ -265,7 +258,7 @@ Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
                                           const std::vector<int32_t>& tokens, BaseType base,
                                           int chunk) {
   State& state = *state_;
-  KVSWEEP_ASSIGN(const State::Setting setting, state.setting(map, base));
+  KVSWEEP_ASSIGN(const CacheLayout layout, state.layout_of(map, base));
   SequenceRequest request;
   request.prompt = tokens;
   request.max_new_tokens = 1;
@@ -276,7 +269,7 @@ Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
     cache::Pool pool(state.options.cache_budget_bytes);
     RunnerOptions options;
     options.prefill_chunk = chunk > 0 ? chunk : count;
-    BatchRunner batch(*state.model, setting.layout, setting.scheme, pool, options);
+    BatchRunner batch(*state.model, layout, pool, options);
     KVSWEEP_TRY(batch.run({{tokens, count, 0, count}}, handler));
     return handler.take();
   } catch (const std::bad_alloc&) {

@@ -35,13 +35,13 @@ struct SequenceRequest {
 };
 
 struct SequenceOutput {
-  std::vector<int32_t> tokens;      // generate: the end-of-sequence token included when produced
-  std::vector<int32_t> argmax;      // forced: this map's argmax at each reference position
-  double kl = 0;                    // forced: mean KL(baseline || map), nats per position
-  double nll = 0;                   // forced: mean -log p(reference token)
-  double token_agreement = 0;       // forced: share of positions whose argmax is the reference's
-                                    // baseline argmax
-  int64_t cache_bytes = 0;          // allocated for this sequence at its end
+  std::vector<int32_t> tokens;  // generate: the end-of-sequence token included when produced
+  std::vector<int32_t> argmax;  // forced: this map's argmax at each reference position
+  double kl = 0;                // forced: mean KL(baseline || map), nats per position
+  double nll = 0;               // forced: mean -log p(reference token)
+  double token_agreement = 0;   // forced: share of positions whose argmax is the reference's
+                                // baseline argmax
+  int64_t cache_bytes = 0;      // allocated for this sequence at its end
   double prefill_ms = 0;
   double decode_ms = 0;
 };

@@ -14,8 +14,8 @@
 namespace kvsweep::engine {
 
 struct RowSummary {
-  int32_t argmax = 0;   // lowest id on ties
-  double log_sum = 0;   // log sum exp: log p(i) = logits[i] - log_sum
+  int32_t argmax = 0;  // lowest id on ties
+  double log_sum = 0;  // log sum exp: log p(i) = logits[i] - log_sum
 };
 
 // logits [vocab]. numerics when one is NaN or infinite.

@@ -197,7 +197,7 @@ TEST(Decode, MalformedFieldsAreNamed) {
       {lease_message(), "/unit/mode", "both", "both"},
       {lease_message(), "/unit/examples/1", -5, "examples"},
       {lease_message(), "/unit/maps/0/layers/1", "K3V9", "K3V9"},
-      {lease_message(), "/unit/maps/0/scheme/k/block", 0, "block"},
+      {lease_message(), "/unit/maps/0/scheme/group", 48, "group"},
       {lease_message(), "/unit/protocol/shots", 100000, "shots"},
       {lease_message(), "/unit/references/0/tokens/0", int64_t{1} << 31, "tokens"},
       {Progress{{{"l", 1, 2, 3}}}, "/leases/0/done", -1, "done"},

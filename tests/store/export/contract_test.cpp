@@ -16,24 +16,41 @@ namespace {
 using test::must;
 using ::testing::HasSubstr;
 
-// Random maps of both schemes with their options; every fourth may leave sides in the base type.
-PrecisionMap random_map(std::mt19937& random, int layers, bool allow_base) {
+// A scheme with any of its options.
+Scheme random_scheme(std::mt19937& random, bool integers) {
+  const SchemeInfo* info = &schemes()[random() % schemes().size()];
+  if (integers && info->codecs == SchemeCodecs::fp8) info = &schemes()[0];
   SchemeOptions options;
-  const bool kivi = random() % 2 == 0;
-  options.name = kivi ? "kivi" : "per-token";
+  options.name = info->name;
+  const bool channel = info->k_axis == Axis::channel;
+  const bool fixed = info->codecs == SchemeCodecs::fp8;
   const int groups[] = {32, 64, 128, 0};
-  if (random() % 2) options.group = groups[random() % (kivi ? 3 : 4)];
+  if (!fixed && random() % 2) options.group = groups[random() % (channel ? 3 : 4)];
   const int group = options.group.value_or(32);
-  if (options.group || random() % 2) {
-    options.residual = static_cast<int>(kivi ? group * (1 + random() % 3) : random() % 200);
+  if (info->window == WindowRule::tokens && (options.group || random() % 2)) {
+    options.residual = static_cast<int>(channel ? group * (1 + random() % 3) : random() % 200);
+  }
+  if (info->window != WindowRule::tokens && random() % 2) {
+    options.share = 1 + static_cast<int>(random() % 9);
   }
   if (random() % 2) options.prefill = random() % 2 ? Prefill::exact : Prefill::stepwise;
-  PrecisionMap map{must(make_scheme(options)), {}};
-  const auto codec = [&] {
-    const size_t first = allow_base ? 0 : 1;  // codecs()[0] is the base type
-    return codecs()[first + random() % (codecs().size() - first)].codec;
-  };
-  for (int i = 0; i < layers; ++i) map.layers.push_back({codec(), codec()});
+  if (random() % 3 == 0) options.sinks = static_cast<int>(random() % 65);
+  if (random() % 3 == 0) options.hadamard = static_cast<Hadamard>(random() % 4);
+  if (!fixed && random() % 3 == 0) options.symmetric = true;
+  return must(make_scheme(options));
+}
+
+// Random maps of all schemes; every fourth may hold sides that are no integer codes.
+PrecisionMap random_map(std::mt19937& random, int layers, bool integers) {
+  PrecisionMap map{random_scheme(random, integers), {}};
+  while (map.num_layers() < layers) {
+    const CodecInfo& k = codecs()[random() % codecs().size()];
+    const CodecInfo& v = codecs()[random() % codecs().size()];
+    if (integers && !(k.integer() && v.integer())) continue;
+    if (map.scheme.objection({k.codec, v.codec}).empty()) {
+      map.layers.push_back({k.codec, v.codec});
+    }
+  }
   return map;
 }
 
@@ -69,7 +86,7 @@ TEST_P(ExporterContract, RoundTripKeepsTheMap) {
     input.geometry = test::sample_geometry(layers, 1 + random() % 8, head_dims[random() % 4]);
     const BaseType bases[] = {BaseType::fp32, BaseType::fp16, BaseType::bf16};
     input.base = bases[random() % 3];
-    input.map = random_map(random, layers, round % 4 == 0);
+    input.map = random_map(random, layers, round % 4 != 0);
     input.model_hash = test::sample_model_hash();
     input.context = 1 + random() % 5000;
     const auto output = export_map(std::string(GetParam().name), input);
@@ -107,7 +124,7 @@ TEST_P(ExporterContract, SurvivesDamagedFiles) {
   std::mt19937 random(23);
   ExportInput input;
   input.geometry = test::sample_geometry(6);
-  input.map = random_map(random, 6, false);
+  input.map = random_map(random, 6, true);
   const ExportOutput output = must(export_map(std::string(GetParam().name), input));
   for (int round = 0; round < 400; ++round) {
     std::string text = output.text;

@@ -123,7 +123,8 @@ constexpr const char* kForeign = R"({
 
 TEST_F(KvmapTest, ReadsAnotherToolsFile) {
   const ImportedMap imported = must(import_text(kForeign));
-  SchemeOptions kivi{"kivi", 32, 32, Prefill::stepwise};
+  const SchemeOptions kivi{
+      .name = "kivi", .group = 32, .residual = 32, .prefill = Prefill::stepwise};
   EXPECT_EQ(imported.map.scheme, must(make_scheme(kivi)));
   EXPECT_EQ(imported.map.layers, (std::vector<Pair>{{Codec::int8, Codec::int8},
                                                     {Codec::int4, Codec::int4},
@@ -156,15 +157,16 @@ const Refusal kRefusals[] = {
     {"CostBits", "/cost/effective_bits", "6", {"cost", "\"effective_bits\" is 6", "6.25"}},
     {"NominalBits", "/cost/nominal_bits", "5", {"cost", "\"nominal_bits\" is 5", "5.25"}},
     {"MapId", "/map_id", "\"0123456789abcdef0\"", {"\"map_id\" is 0123456789abcdef", "edited"}},
-    {"OtherBits", "/formats/k4/bits", "3", {"format \"k4\"", "3 bits", "8, 4, 2"}},
+    {"OtherBits", "/formats/k4/bits", "5", {"format \"k4\"", "5 bits", "8, 4, 3, 2"}},
     {"OtherCodec", "/formats/k4/codec", "\"fp8\"", {"format \"k4\"", "\"fp8\""}},
     {"OtherGroup", "/formats/k4/group", "48", {"format \"k4\"", "48"}},
     {"HeadAlongChannel", "/formats/k4/group", "\"head\"", {"format \"k4\"", "head"}},
-    {"Rotation", "/formats/k4/rotation", "\"hadamard\"", {"format \"k4\"", "hadamard"}},
+    {"Rotation", "/formats/k4/rotation", "\"random\"", {"format \"k4\"", "random", "hadamard"}},
+    {"MixedRotations", "/formats/k4/rotation", "\"hadamard\"", {"layer 1", "-had"}},
     {"MixedGroups", "/formats/k4/group", "64", {"format \"k4\"", "4.5"}},
     {"MixedAxes", "/formats/v4/axis", "\"channel\"", {"layer 1", "channel"}},
-    {"Symmetric", "/formats/v4/symmetric", "true", {"layer 1", "sym"}},
-    {"Sinks", "/policy/sink_tokens", "4", {"sink_tokens", "4"}},
+    {"Symmetric", "/formats/v4/symmetric", "true", {"format \"v4\"", "4.5"}},
+    {"Sinks", "/policy/sink_tokens", "65", {"sink_tokens", "65"}},
     {"Requant", "/policy/requant", "\"full\"", {"requant", "\"full\""}},
     {"Residual", "/policy/residual_tokens", "33", {"policy", "33"}},
     {"NoPolicy", "/policy", "-", {"\"policy\" is missing"}},
@@ -212,7 +214,7 @@ TEST_F(KvmapTest, SchemesThatCannotRunAreRefused) {
   json["policy"]["scheme"]["values"]["keep"] = 5;
   auto imported = import(json);
   ASSERT_FALSE(imported.ok());
-  EXPECT_THAT(imported.error().message, AllOf(HasSubstr("keep 5"), HasSubstr("keep 33")));
+  EXPECT_THAT(imported.error().message, AllOf(HasSubstr("\"keep\":5"), HasSubstr("\"keep\":33")));
   json = written(input);
   json["policy"]["scheme"]["name"] = "kivy";
   imported = import(json);

@@ -130,7 +130,7 @@ const Broken kBroken[] = {
     {"Negative", "-1: {nbits_key: 8, nbits_value: 4}\n", {":1:", "layer -1"}},
     {"Huge", "99999999999: {nbits_key: 8, nbits_value: 4}\n", {":1:", "99999999999"}},
     {"Large", "5000: {nbits_key: 8, nbits_value: 4}\n", {":1:", "5000"}},
-    {"Bits", "0: {nbits_key: 3, nbits_value: 4}\n", {"layer 0", "nbits_key is 3", "8, 4, 2"}},
+    {"Bits", "0: {nbits_key: 5, nbits_value: 4}\n", {"layer 0", "nbits_key is 5", "8, 4, 3, 2"}},
     {"Float", "0: {nbits_key: 8, nbits_value: 4.0}\n", {"layer 0", "nbits_value", "4.0"}},
     {"Missing", "0: {nbits_key: 8}\n", {"layer 0", "has no nbits_value"}},
     {"Unknown", "0: {nbits_key: 8, nbits_value: 4, group: 32}\n", {"layer 0", "\"group\""}},

@@ -6,20 +6,24 @@
 #include <stdexcept>
 
 #include "worker/codec/codec.hpp"
+#include "worker/codec/hadamard.hpp"
 #include "worker/codec/half.hpp"
 
 namespace kvsweep::cache::testing {
 
 std::string Case::text() const {
-  std::string s = options.name + " prefill " +
-                  (options.prefill ? std::string(to_string(*options.prefill)) : "default") +
-                  " group " + (options.group ? std::to_string(*options.group) : "default") +
-                  " residual " +
-                  (options.residual ? std::to_string(*options.residual) : "default") + " base " +
-                  std::string(to_string(base)) + " query group " + std::to_string(group) +
-                  " window " + std::to_string(window) + " softcap " + std::to_string(softcap) +
-                  " prompt " + std::to_string(prompt) + " tokens " + std::to_string(tokens) +
-                  " seed " + std::to_string(seed) + " layers";
+  std::string s =
+      options.name + " prefill " +
+      (options.prefill ? std::string(to_string(*options.prefill)) : "default") + " group " +
+      (options.group ? std::to_string(*options.group) : "default") + " residual " +
+      (options.residual ? std::to_string(*options.residual) : "default") + " base " +
+      std::string(to_string(base)) + " query group " + std::to_string(group) + " window " +
+      std::to_string(window) + " softcap " + std::to_string(softcap) + " prompt " +
+      std::to_string(prompt) + " tokens " + std::to_string(tokens) + " seed " +
+      std::to_string(seed) + " sinks " + std::to_string(options.sinks.value_or(0)) + " share " +
+      std::to_string(options.share.value_or(0)) +
+      (options.symmetric.value_or(false) ? " symmetric" : "") + " hadamard " +
+      std::string(to_string(options.hadamard.value_or(Hadamard::none))) + " layers";
   for (size_t i = 0; i < layers.size(); ++i) {
     s += " " + to_string(pairs[i]) + "/" + std::to_string(layers[i].kv_heads) + "x" +
          std::to_string(layers[i].head_dim);
@@ -42,16 +46,29 @@ double round_to(BaseType base, float x) {
   return x;
 }
 
-// Step by step: after the query at p, tokens move to codes in whole blocks while more than `keep`
-// tokens and a block are exact. (core/scheme.hpp has a closed formula.)
-std::vector<int64_t> coded_after(const Window& window, int64_t tokens) {
+// Step by step: the tokens beside the sinks that are codes after each query. By the rule, tokens
+// move to codes in whole blocks while enough others stay exact. (core/window.hpp has formulas.)
+std::vector<int64_t> coded_after(const Sequence& setup, const SideLayout& s) {
+  const Window& w = s.window;
+  const int64_t prompt = setup.scheme.prefill == Prefill::exact ? setup.config.prompt : 0;
   std::vector<int64_t> coded;
   int64_t done = 0;
-  for (int64_t p = 0; p < tokens; ++p) {
-    while (p + 1 - done - window.keep >= window.block) done += window.block;
+  for (int64_t p = 0; p < setup.config.tokens; ++p) {
+    const int64_t here = p + 1 - s.sinks;  // tokens beside the sinks
+    int64_t stay = w.keep;
+    if (w.rule == WindowRule::total_share) stay = here * w.share / 10;
+    if (w.rule == WindowRule::window_share) stay = (here - done) * w.share / 10;
+    const bool waits = w.rule == WindowRule::window_share && p + 1 < prompt;
+    while (!waits && here - done - stay >= w.block) done += w.block;
     coded.push_back(done);
   }
   return coded;
+}
+
+codec::Variant variant(const SideLayout& s) {
+  const codec::Codec& codec = *codec::find_codec(info(s.format.codec).name);
+  const bool calibrated = codec.calibration == codec::Calibration::required;
+  return {s.format.symmetric, calibrated, calibrated ? 1.0f : 0.0f};
 }
 
 const SideLayout& side(const CacheLayout& layout, int layer, bool values) {
@@ -61,7 +78,7 @@ const SideLayout& side(const CacheLayout& layout, int layer, bool values) {
 codec::RowShape row_shape(const SideLayout& s) {
   const int group =
       s.format.group == 0 || s.format.group > s.head_dim ? s.head_dim : s.format.group;
-  return {s.head_dim, group};
+  return {s.head_dim, group, variant(s)};
 }
 
 }  // namespace
@@ -121,16 +138,46 @@ Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs&
   return {};
 }
 
+int64_t expected_bytes(const Sequence& setup, int64_t tokens) {
+  return setup.layout.bytes(tokens, 1, setup.config.prompt);
+}
+
 Outputs run_chunks(const Sequence& setup, const std::vector<int64_t>& sizes, KvCache& cache) {
   Outputs out = empty_outputs(setup);
   for (size_t i = 0; cache.tokens() < setup.config.tokens; ++i) {
     const int64_t left = setup.config.tokens - cache.tokens();
     const Status status = run_chunk(setup, std::min(sizes[i % sizes.size()], left), cache, out);
     if (!status.ok()) throw std::runtime_error(status.error().message);
-    EXPECT_EQ(cache.bytes(), setup.layout.bytes(cache.tokens(), 1)) << "at " << cache.tokens();
+    EXPECT_EQ(cache.bytes(), expected_bytes(setup, cache.tokens())) << "at " << cache.tokens();
   }
   return out;
 }
+
+namespace {
+
+// Codes and decodes `run` rows of one head: what the pages say of them.
+std::vector<float> through_codec(const SideLayout& s, int run, std::vector<float> in) {
+  const codec::Codec& codec = *codec::find_codec(info(s.format.codec).name);
+  if (s.format.hadamard) codec::hadamard(in.data(), run, s.head_dim);
+  std::vector<float> out(in.size());
+  std::vector<uint8_t> codes(in.size() + 64 * static_cast<size_t>(run));
+  std::vector<uint8_t> params(8 * in.size());
+  if (s.format.axis == Axis::channel) {
+    const codec::BlockShape shape{s.head_dim, run, s.row_bytes, variant(s)};
+    EXPECT_TRUE(codec.encode_block(shape, in.data(), codes.data(), params.data()).ok());
+    codec.decode_block(shape, codes.data(), params.data(), out.data());
+  } else {
+    EXPECT_TRUE(codec.encode_row(row_shape(s), in.data(), codes.data(), params.data()).ok());
+    codec.decode_row(row_shape(s), codes.data(), params.data(), out.data());
+  }
+  return out;
+}
+
+int run_of(const SideLayout& s) {
+  return s.format.axis == Axis::channel ? s.format.group : 1;
+}
+
+}  // namespace
 
 Materialised materialise(const Sequence& setup, int layer, bool values) {
   const SideLayout& s = side(setup.layout, layer, values);
@@ -139,31 +186,25 @@ Materialised materialise(const Sequence& setup, int layer, bool values) {
   Materialised m;
   for (float x : rows) m.exact.push_back(round_to(setup.config.base, x));
   m.decoded = m.exact;
-  m.coded = tokens;
+  m.coded = std::max<int64_t>(0, tokens - s.sinks);
   if (!s.format.quantized()) return m;
-  m.coded = coded_after(s.window, tokens).back();
-  const codec::Codec& codec = *codec::find_codec(info(s.format.codec).name);
-  const int run = s.format.axis == Axis::channel ? s.format.group : 1;
-  std::vector<float> in(static_cast<size_t>(run) * s.head_dim), out(in.size());
-  std::vector<uint8_t> codes(in.size());
-  std::vector<uint8_t> params(4 * in.size());
+  m.coded = coded_after(setup, s).back();
+  const int run = run_of(s);
   const auto at = [&](int64_t token, int head) { return (token * s.kv_heads + head) * s.head_dim; };
-  for (int64_t t = 0; t < m.coded; t += run) {
+  std::vector<float> in(static_cast<size_t>(run) * s.head_dim);
+  m.paged.resize(static_cast<size_t>(m.coded) * s.kv_heads * s.head_dim);
+  for (int64_t t = s.sinks; t < s.sinks + m.coded; t += run) {
     for (int head = 0; head < s.kv_heads; ++head) {
       for (int i = 0; i < run; ++i) {
         for (int d = 0; d < s.head_dim; ++d) in[i * s.head_dim + d] = m.exact[at(t + i, head) + d];
       }
-      if (s.format.axis == Axis::channel) {
-        const codec::BlockShape shape{s.head_dim, run, s.row_bytes};
-        EXPECT_TRUE(codec.encode_block(shape, in.data(), codes.data(), params.data()).ok());
-        codec.decode_block(shape, codes.data(), params.data(), out.data());
-      } else {
-        EXPECT_TRUE(codec.encode_row(row_shape(s), in.data(), codes.data(), params.data()).ok());
-        codec.decode_row(row_shape(s), codes.data(), params.data(), out.data());
-      }
+      std::vector<float> out = through_codec(s, run, in);
+      std::vector<float> turned = out;
+      if (s.format.hadamard) codec::hadamard(turned.data(), run, s.head_dim);
       for (int i = 0; i < run; ++i) {
         for (int d = 0; d < s.head_dim; ++d) {
-          m.decoded[at(t + i, head) + d] = out[i * s.head_dim + d];
+          m.decoded[at(t + i, head) + d] = turned[i * s.head_dim + d];
+          m.paged[at(t + i - s.sinks, head) + d] = out[i * s.head_dim + d];
         }
       }
     }
@@ -175,19 +216,19 @@ std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, in
                                  bool values) {
   const SideLayout& s = side(setup.layout, layer, values);
   const codec::Codec& codec = *codec::find_codec(info(s.format.codec).name);
-  const int run = s.format.axis == Axis::channel ? s.format.group : 1;
+  const int run = run_of(s);
   const int64_t coded = cache.coded(layer, values);
   std::vector<double> decoded(static_cast<size_t>(coded) * s.kv_heads * s.head_dim);
   std::vector<float> out(static_cast<size_t>(run) * s.head_dim);
   for (int64_t t = 0; t < coded; t += run) {
-    const uint8_t* page = cache.page(layer, values, t);
+    const uint8_t* page = cache.page(layer, values, s.sinks + t);
     const int64_t in_page = t % s.page_tokens;
     for (int head = 0; head < s.kv_heads; ++head) {
       const uint8_t* codes = page + (head * s.page_tokens + in_page) * s.row_bytes;
-      const int64_t pair = (int64_t{head} * s.param_rows + in_page / run) * s.params_per_row;
-      const uint8_t* params = page + s.params_offset + 4 * pair;
+      const int64_t group = (int64_t{head} * s.param_rows + in_page / run) * s.params_per_row;
+      const uint8_t* params = page + s.params_offset + s.param_bytes * group;
       if (s.format.axis == Axis::channel) {
-        codec.decode_block({s.head_dim, run, s.row_bytes}, codes, params, out.data());
+        codec.decode_block({s.head_dim, run, s.row_bytes, variant(s)}, codes, params, out.data());
       } else {
         codec.decode_row(row_shape(s), codes, params, out.data());
       }
@@ -203,9 +244,12 @@ std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, in
 
 namespace {
 
-// The rows that a query with `coded` coded tokens sees.
-const double* row(const Materialised& m, int64_t j, int64_t coded, int64_t index, int head_dim) {
-  return (j < coded ? m.decoded.data() : m.exact.data()) + index * head_dim;
+// The rows that a query sees of which `coded` tokens beside the sinks are codes.
+const double* row(const Sequence& setup, const Materialised& m, int64_t j, int64_t coded,
+                  int64_t index, int head_dim) {
+  const int64_t sinks = setup.layout.sinks;
+  const bool paged = j >= sinks && j < sinks + coded;
+  return (paged ? m.decoded.data() : m.exact.data()) + index * head_dim;
 }
 
 struct Views {
@@ -214,10 +258,11 @@ struct Views {
 };
 
 Views views(const Sequence& setup, int layer) {
-  Views v{coded_after(setup.layout.keys[layer].window, setup.config.tokens),
-          coded_after(setup.layout.values[layer].window, setup.config.tokens)};
+  Views v{coded_after(setup, setup.layout.keys[layer]),
+          coded_after(setup, setup.layout.values[layer])};
   if (setup.scheme.prefill == Prefill::exact) {
-    for (int64_t p = 0; p < setup.config.prompt; ++p) v.keys[p] = v.values[p] = 0;
+    const int64_t prompt = std::min(setup.config.prompt, setup.config.tokens);
+    for (int64_t p = 0; p < prompt; ++p) v.keys[p] = v.values[p] = 0;
   }
   return v;
 }
@@ -237,7 +282,7 @@ void brute_force_layer(const Sequence& setup, int layer, std::vector<float>& out
       const int64_t window = setup.config.window;
       const int64_t oldest = window > 0 ? std::max<int64_t>(0, p + 1 - window) : 0;
       for (int64_t j = oldest; j <= p; ++j) {
-        const double* key = row(k, j, view.keys[p], j * heads + h / group, head_dim);
+        const double* key = row(setup, k, j, view.keys[p], j * heads + h / group, head_dim);
         double dot = 0;
         for (int d = 0; d < head_dim; ++d) dot += q[d] * key[d];
         weights[j] = dot * setup.scale(layer);
@@ -248,7 +293,7 @@ void brute_force_layer(const Sequence& setup, int layer, std::vector<float>& out
       for (int64_t j = oldest; j <= p; ++j) sum += weights[j] = std::exp(weights[j] - max);
       std::vector<double> mean(head_dim, 0.0);
       for (int64_t j = 0; j <= p; ++j) {
-        const double* value = row(v, j, view.values[p], j * heads + h / group, head_dim);
+        const double* value = row(setup, v, j, view.values[p], j * heads + h / group, head_dim);
         for (int d = 0; d < head_dim; ++d) mean[d] += weights[j] / sum * value[d];
       }
       for (int d = 0; d < head_dim; ++d) out[at + d] = static_cast<float>(mean[d]);
@@ -279,11 +324,12 @@ double max_difference(const Outputs& a, const Outputs& b) {
 
 std::vector<uint8_t> page_bytes(const Sequence& setup, const KvCache& cache) {
   std::vector<uint8_t> bytes;
-  const int64_t blocks = setup.layout.blocks(cache.tokens());
+  const int64_t blocks = setup.layout.blocks(cache.tokens(), setup.config.prompt);
   for (int64_t b = 0; b < blocks; ++b) {
     for (int layer = 0; layer < setup.num_layers(); ++layer) {
       for (bool values : {false, true}) {
-        const uint8_t* page = cache.page(layer, values, b * setup.layout.page_tokens);
+        const uint8_t* page =
+            cache.page(layer, values, setup.layout.sinks + b * setup.layout.page_tokens);
         bytes.insert(bytes.end(), page, page + side(setup.layout, layer, values).page_bytes);
       }
     }

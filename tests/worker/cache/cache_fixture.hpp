@@ -50,15 +50,18 @@ Outputs empty_outputs(const Sequence& setup);
 // Runs the next `tokens` tokens as one chunk; returns what a call returned in error.
 Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out);
 
+int64_t expected_bytes(const Sequence& setup, int64_t tokens);
+
 // Runs the whole sequence in chunks of these sizes (repeated from the start when they run out; the
 // last one is cut), checking bytes after every chunk.
 Outputs run_chunks(const Sequence& setup, const std::vector<int64_t>& sizes, KvCache& cache);
 
 // One side as every query may see it: rounded originals and decoded codes, both
-// [tokens][heads][head_dim] in double; `coded` tokens at the front are decoded.
+// [tokens][heads][head_dim] in double; `coded` tokens after the sinks are decoded.
 struct Materialised {
   std::vector<double> exact;
-  std::vector<double> decoded;
+  std::vector<double> decoded;  // turned back, where codes are of rotated rows
+  std::vector<double> paged;    // [coded][heads][head_dim]: as the pages hold them
   int64_t coded = 0;
 };
 Materialised materialise(const Sequence& setup, int layer, bool values);

@@ -25,33 +25,41 @@ uint64_t fresh_seed() {
   return seed;
 }
 
-Codec pick_codec(std::mt19937_64& rng) {
-  constexpr Codec kAll[] = {Codec::base, Codec::int8, Codec::int4, Codec::int2};
-  return kAll[rng() % 4];
-}
-
-// A random case within issue bounds: all schemes, prefills, groups, residuals, codecs, shapes.
+// A random case within issue bounds: all schemes and options, codecs, shapes.
 Case random_case(std::mt19937_64& rng) {
   Case c;
-  const bool kivi = rng() % 2 == 0;
+  const SchemeInfo& scheme = schemes()[rng() % schemes().size()];
+  c.options.name = scheme.name;
   const int groups[] = {32, 64, 128, 0};
-  const int group = groups[rng() % (kivi ? 3 : 4)];
-  const int residuals[] = {0, 1, 32, 128};
-  c.options.name = kivi ? "kivi" : "per-token";
+  const bool channel = scheme.k_axis == Axis::channel;
+  const int group = scheme.codecs == SchemeCodecs::fp8 ? 0 : groups[rng() % (channel ? 3 : 4)];
   c.options.group = group;
-  c.options.residual = kivi ? group * static_cast<int>(1 + rng() % 2) : residuals[rng() % 4];
+  if (scheme.window == WindowRule::tokens) {
+    const int residuals[] = {0, 1, 32, 128};
+    c.options.residual = channel ? group * static_cast<int>(1 + rng() % 2) : residuals[rng() % 4];
+  } else if (rng() % 2 == 0) {
+    c.options.share = 1 + static_cast<int>(rng() % 9);
+  }
+  const int sinks[] = {0, 0, 1, 4, 64};
+  c.options.sinks = sinks[rng() % 5];
+  c.options.hadamard = static_cast<Hadamard>(rng() % 4);
+  c.options.symmetric = scheme.codecs != SchemeCodecs::fp8 && rng() % 3 == 0;
   c.options.prefill = rng() % 2 == 0 ? Prefill::stepwise : Prefill::exact;
   const BaseType bases[] = {BaseType::fp16, BaseType::bf16, BaseType::fp32};
   c.base = bases[rng() % 3];
   const int head_dims[] = {64, 80, 96, 128, 256};
   c.layers = {{static_cast<int>(1 + rng() % 3), head_dims[rng() % 5]}};
-  c.pairs = {{pick_codec(rng), pick_codec(rng)}};
+  const Scheme made = make_scheme(c.options).value();
+  do {
+    const auto pick = [&] { return codecs()[rng() % codecs().size()].codec; };
+    c.pairs = {{pick(), pick()}};
+  } while (!made.objection(c.pairs[0]).empty());
   c.group = static_cast<int>(1 + rng() % 4);
-  c.tokens = 1 + static_cast<int64_t>(rng() % 200);
+  c.tokens = 1 + static_cast<int64_t>(rng() % 300);
+  c.prompt = 1 + static_cast<int64_t>(rng() % c.tokens);
   const int64_t windows[] = {0, 0, 1, 7, 64, 100};
   c.window = windows[rng() % 6];
   c.softcap = rng() % 3 == 0 ? 5.0f : 0.0f;
-  c.prompt = 1 + static_cast<int64_t>(rng() % c.tokens);
   c.seed = rng();
   return c;
 }
@@ -60,7 +68,7 @@ void expect_exact_view(const Case& c, const std::vector<int64_t>& chunks) {
   SCOPED_TRACE(c.text());
   const Sequence setup(c);
   Pool pool(kBudget);
-  KvCache cache(setup.layout, setup.scheme, c.prompt, pool);
+  KvCache cache(setup.layout, c.prompt, pool);
   const Outputs out = testing::run_chunks(setup, chunks, cache);
   EXPECT_LE(testing::max_difference(out, testing::brute_force(setup)), kTolerance);
 }
@@ -74,11 +82,12 @@ TEST(View, EqualsBruteForceOnRandomCases) {
 }
 
 TEST(View, EqualsBruteForceForEveryPairOfCodecs) {
-  for (const char* scheme : {"per-token", "kivi"}) {
+  for (const SchemeInfo& scheme : schemes()) {
     for (const CodecInfo& k : codecs()) {
       for (const CodecInfo& v : codecs()) {
         Case c;
-        c.options.name = scheme;
+        c.options.name = scheme.name;
+        if (!make_scheme(c.options).value().objection({k.codec, v.codec}).empty()) continue;
         c.options.prefill = Prefill::stepwise;
         c.pairs = {{k.codec, v.codec}};
         c.layers = {{2, 64}};
@@ -162,8 +171,8 @@ TEST(View, AChunkMaySpanPromptAndReference) {
 void expect_same_bits(const Sequence& setup, const std::vector<int64_t>& a,
                       const std::vector<int64_t>& b) {
   Pool pool(kBudget);
-  KvCache first(setup.layout, setup.scheme, setup.config.prompt, pool);
-  KvCache second(setup.layout, setup.scheme, setup.config.prompt, pool);
+  KvCache first(setup.layout, setup.config.prompt, pool);
+  KvCache second(setup.layout, setup.config.prompt, pool);
   const Outputs x = testing::run_chunks(setup, a, first);
   const Outputs y = testing::run_chunks(setup, b, second);
   for (int layer = 0; layer < setup.num_layers(); ++layer) {
@@ -194,7 +203,7 @@ TEST(Chunks, QueryHeadsTogetherOrAloneGiveTheSameBits) {
   c.tokens = 150;
   const Sequence setup(c);
   Pool pool(kBudget);
-  KvCache cache(setup.layout, setup.scheme, c.prompt, pool);
+  KvCache cache(setup.layout, c.prompt, pool);
   const Outputs all = testing::run_chunks(setup, {40}, cache);
   for (int h = 0; h < c.group; ++h) {
     Case one = c;
@@ -206,7 +215,7 @@ TEST(Chunks, QueryHeadsTogetherOrAloneGiveTheSameBits) {
       std::memcpy(single.queries[0].data() + t * 64,
                   setup.queries[0].data() + (t * c.group + h) * 64, 64 * sizeof(float));
     }
-    KvCache alone(single.layout, single.scheme, c.prompt, pool);
+    KvCache alone(single.layout, c.prompt, pool);
     const Outputs out = testing::run_chunks(single, {23}, alone);
     for (int64_t t = 0; t < c.tokens; ++t) {
       ASSERT_EQ(std::memcmp(out[0].data() + t * 64, all[0].data() + (t * c.group + h) * 64,
@@ -226,10 +235,10 @@ TEST(Threads, HeadsAndSequencesInParallelGiveTheSameBits) {
   c.tokens = 130;
   const Sequence setup(c);
   Pool pool(kBudget);
-  KvCache serial(setup.layout, setup.scheme, c.prompt, pool);
+  KvCache serial(setup.layout, c.prompt, pool);
   const Outputs expected = testing::run_chunks(setup, {130}, serial);
 
-  KvCache cache(setup.layout, setup.scheme, c.prompt, pool);
+  KvCache cache(setup.layout, c.prompt, pool);
   Outputs out = testing::empty_outputs(setup);
   ASSERT_TRUE(cache.begin_chunk(130).ok());
   ASSERT_TRUE(cache.append(0, {setup.keys[0].data(), setup.values[0].data(), 130}).ok());
@@ -249,7 +258,7 @@ TEST(Threads, HeadsAndSequencesInParallelGiveTheSameBits) {
   std::vector<Outputs> others(2);
   for (Outputs& other : others) {
     threads.emplace_back([&] {
-      KvCache own(setup.layout, setup.scheme, c.prompt, pool);
+      KvCache own(setup.layout, c.prompt, pool);
       other = testing::run_chunks(setup, {17}, own);
     });
   }

@@ -108,7 +108,7 @@ std::vector<std::vector<float>> batch_logits(model::Model& model, const BatchSpe
     jobs.push_back({tokens, spec.prompt_tokens > 0 ? spec.prompt_tokens : count, 0, count});
   }
   KeepAll handler(sequences, model.vocab_size());
-  engine::BatchRunner runner(model, layout, spec.map.scheme, pool, options);
+  engine::BatchRunner runner(model, layout, pool, options);
   const Status status = runner.run(jobs, handler);
   if (!status.ok()) throw std::runtime_error(status.error().message);
   return std::move(handler.logits);
