@@ -153,6 +153,7 @@ Result<KvCache> KvCache::fork(int64_t prompt_tokens) const {
     throw std::logic_error("fork: a chunk is open, or the prompt's length changes under it");
   }
   KvCache made(*from.layout, prompt_tokens, *from.pool);
+  if (from.tokens == 0) return made;
   State& to = *made.state_;
   if (from.staging_bytes > 0) {
     to.staging = allocate_block(*from.pool, from.staging_bytes);

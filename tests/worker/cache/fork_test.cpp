@@ -113,6 +113,22 @@ TEST(Fork, SharesFullBlocksAndCopiesTheOpenOne) {
   EXPECT_EQ(pool.used_bytes(), two->bytes());
 }
 
+// A cache that was cropped to nothing forks into one for another prompt, longer or shorter.
+TEST(Fork, OfNothingStartsAnew) {
+  for (const char* scheme : kSchemes) {
+    Case c = case_of(scheme, pair_for(scheme));
+    const Sequence setup(c);
+    Pool pool(kBudget);
+    KvCache one(setup.layout, 7, pool);
+    Outputs out = testing::empty_outputs(setup);
+    ASSERT_TRUE(run_to(setup, 50, one, out).ok());
+    ASSERT_TRUE(one.crop(0).ok());
+    KvCache two = one.fork(c.prompt).value();
+    ASSERT_TRUE(run_to(setup, c.tokens, two, out).ok());
+    EXPECT_LE(testing::max_difference(out, testing::brute_force(setup)), 2e-5);
+  }
+}
+
 TEST(Fork, AFullPoolRefuses) {
   const Case c = case_of("kivi", {Codec::int4, Codec::int4});
   const Sequence setup(c);
