@@ -11,7 +11,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::{self, Display, Formatter};
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -41,6 +41,14 @@ impl Display for Stopped {
             Stopped::Time(seconds) => write!(out, "did not end within {seconds} s"),
         }
     }
+}
+
+/// No work of this process may use more than this.
+static MOST_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+#[no_mangle]
+pub extern "C" fn kvs_limit_memory(bytes: u64) {
+    MOST_BYTES.store(usize::try_from(bytes).unwrap_or(usize::MAX), Ordering::Relaxed);
 }
 
 const RUNNING: u8 = 0;
@@ -142,6 +150,8 @@ pub fn within<T: Send + 'static>(
     limits: Limits,
     body: impl FnOnce() -> Outcome<T> + Send + 'static,
 ) -> Result<Outcome<T>, Stopped> {
+    let bytes = limits.bytes.min(MOST_BYTES.load(Ordering::Relaxed));
+    let limits = Limits { bytes, ..limits };
     let scope = Arc::new(Scope {
         limit: isize::try_from(limits.bytes).unwrap_or(isize::MAX),
         used: AtomicIsize::new(0),

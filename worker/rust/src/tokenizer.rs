@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
-use tokenizers::Tokenizer;
+use tokenizers::{ModelWrapper, Tokenizer};
 
 use crate::ffi::{
     c_str_in, caught, give_back, guard, handle_in, io_reason, slice_in, slice_out, text_in,
@@ -72,6 +72,22 @@ impl KvsTokenizer {
         self.tokenizer
             .decode(ids, skip_special)
             .map_err(|e| format!("the ids cannot be turned into text: {e}"))
+    }
+
+    /// The model's type, and how it treats bytes that no token stands for.
+    pub fn kind(&self) -> String {
+        let (kind, fallback) = match self.tokenizer.get_model() {
+            ModelWrapper::BPE(model) => ("BPE", model.byte_fallback),
+            ModelWrapper::WordPiece(_) => ("WordPiece", false),
+            ModelWrapper::WordLevel(_) => ("WordLevel", false),
+            ModelWrapper::Unigram(model) => ("Unigram", model.byte_fallback()),
+        };
+        let bytes = match (tokenizer_settings::is_byte_level(&self.tokenizer), fallback) {
+            (true, _) => ", byte-level",
+            (_, true) => ", byte fallback",
+            _ => "",
+        };
+        format!("{kind}{bytes}")
     }
 
     pub fn vocab_size(&self) -> i64 {
@@ -232,6 +248,16 @@ pub unsafe extern "C" fn kvs_tokenizer_decode(
         }
         text_out(&text)
     })
+}
+
+/// # Safety
+/// See kvsweep_rs.h.
+#[no_mangle]
+pub unsafe extern "C" fn kvs_tokenizer_kind(
+    tokenizer: *const KvsTokenizer,
+    error: *mut *mut c_char,
+) -> *mut c_char {
+    guard(error, std::ptr::null_mut(), || text_out(&handle_in(tokenizer, "the tokenizer")?.kind()))
 }
 
 /// # Safety

@@ -65,7 +65,7 @@ fn set_post_processor(
     Ok(())
 }
 
-fn is_byte_level(tokenizer: &Tokenizer) -> bool {
+pub fn is_byte_level(tokenizer: &Tokenizer) -> bool {
     let parts = json!([tokenizer.get_pre_tokenizer(), tokenizer.get_decoder()]);
     parts.to_string().contains("\"ByteLevel\"")
 }
