@@ -16,6 +16,10 @@ struct FamilyContext {
   LoadOptions options;
 };
 
+// Whether check_model asks: then a loader that has accepted the configuration returns an empty
+// pointer instead of reading weights.
+bool checking_only();
+
 #define KVSWEEP_FAMILY(id, architecture) \
   Result<std::unique_ptr<Model>> load_##id(const FamilyContext& context);
 #include "core/catalog/families.def"

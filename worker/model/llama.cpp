@@ -301,6 +301,7 @@ Status settle_tied_head(WeightFiles& files) {
 
 Result<std::unique_ptr<Model>> load_llama(const FamilyContext& context) {
   KVSWEEP_ASSIGN(const LlamaConfig config, read_llama_config(context.config));
+  if (checking_only()) return std::unique_ptr<Model>();
   KVSWEEP_ASSIGN(WeightFiles files, WeightFiles::open(context.model_dir));
   KVSWEEP_TRY(check_memory(files, context.model_dir));
   if (config.tied_embeddings) KVSWEEP_TRY(settle_tied_head(files));

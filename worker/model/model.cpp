@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "worker/model/family.hpp"
 #include "worker/model/parallel.hpp"
+#include "worker/model/weights.hpp"
 
 namespace kvsweep::model {
 namespace {
@@ -29,6 +30,13 @@ const std::vector<Family>& families() {
   return table;
 }
 
+thread_local bool only_checking = false;
+
+struct CheckingOnly {
+  CheckingOnly() { only_checking = true; }
+  ~CheckingOnly() { only_checking = false; }
+};
+
 Result<Loader> find_family(const ConfigFields& config) {
   KVSWEEP_ASSIGN(const std::vector<std::string> named, config.texts("architectures"));
   for (const std::string& name : named) {
@@ -41,6 +49,19 @@ Result<Loader> find_family(const ConfigFields& config) {
 }
 
 }  // namespace
+
+bool checking_only() {
+  return only_checking;
+}
+
+Status check_model(const std::string& model_dir) {
+  {
+    const CheckingOnly scope;
+    KVSWEEP_TRY(load_model(model_dir, {}));
+  }
+  KVSWEEP_TRY(WeightFiles::open(model_dir));
+  return {};
+}
 
 std::vector<std::string> architectures() {
   std::vector<std::string> names;

@@ -112,6 +112,11 @@ Result<std::string> Tokenizer::decode(const std::vector<int32_t>& ids,
   return take_string(std::move(text), length);
 }
 
+std::string Tokenizer::kind() const {
+  const RustString kind(kvs_tokenizer_kind(state_->handle.get(), nullptr));
+  return kind ? kind.get() : "unknown";
+}
+
 int64_t Tokenizer::vocab_size() const {
   return state_->vocab_size;
 }

@@ -29,6 +29,7 @@ class Tokenizer {
   // than its tokenizer has tokens). Bytes that are no whole character become U+FFFD.
   Result<std::string> decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
 
+  std::string kind() const;    // "BPE, byte-level"
   int64_t vocab_size() const;  // highest id + 1, added tokens included
   const std::vector<int32_t>& eos_ids() const;
   std::string eos_text() const;  // of the first end-of-sequence id; "" when there is none
