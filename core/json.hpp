@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 // NaN and infinity cannot be represented: bad_input.
 Result<std::string> canonical_json(const Json& value);
 
-// Parses text; `where` (a path) starts the message, which gives line and column.
+// Parses text; `where` (a path) starts messages. At most 200 levels deep; of files, 64 MiB.
 Result<Json> parse_json(const std::string& text, const std::string& where);
 Result<Json> read_json_file(const std::string& path);
 

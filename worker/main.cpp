@@ -14,6 +14,7 @@
 #include "worker/kernels/cuda_probe.hpp"
 #include "worker/service/engine_runner.hpp"
 #include "worker/service/identity.hpp"
+#include "worker/service/inspect_model.hpp"
 #include "worker/service/service.hpp"
 #include "worker/service/stop_signal.hpp"
 #include "worker/service/worker_options.hpp"
@@ -92,6 +93,9 @@ int run(const WorkerOptions& options) {
       return ended(write_corpus(options));
     case WorkerOptions::Action::examples:
       return ended(write_examples(options));
+    case WorkerOptions::Action::inspect:
+      std::printf("%s\n", kvsweep::service::inspect_model(options.model).dump(2).c_str());
+      return kvsweep::service::kExitDone;
     case WorkerOptions::Action::probe:
       return print_probe(threads);
     case WorkerOptions::Action::serve:

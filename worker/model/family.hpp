@@ -1,23 +1,16 @@
-// What a model family implements: one file worker/model/<id>.cpp that defines load_<id>, plus one
+// What a model family implements: one file worker/model/<id>.cpp that defines read_<id>, plus one
 // line in core/catalog/families.def.
 #pragma once
 
-#include <memory>
-#include <string>
-
+#include "core/result.hpp"
 #include "worker/model/config_fields.hpp"
-#include "worker/model/model.hpp"
+#include "worker/model/decoder_config.hpp"
 
 namespace kvsweep::model {
 
-struct FamilyContext {
-  std::string model_dir;
-  ConfigFields config;  // DIR/config.json
-  LoadOptions options;
-};
-
+// The decoder that a config.json of this family describes. bad_input names the field.
 #define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) \
-  Result<std::unique_ptr<Model>> load_##id(const FamilyContext& context);
+  Result<DecoderConfig> read_##id(const ConfigFields& fields);
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
 

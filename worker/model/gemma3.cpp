@@ -1,6 +1,5 @@
 // Gemma 3 (Gemma team 2025), text only: norms of queries and keys, five layers with a window for
 // each one without, and a RoPE of its own for either kind.
-#include "worker/model/decoder.hpp"
 #include "worker/model/family.hpp"
 #include "worker/model/gemma_config.hpp"
 
@@ -49,8 +48,7 @@ Result<RopeConfig> read_kind(const ConfigFields& fields, const DecoderConfig& co
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> load_gemma3(const FamilyContext& context) {
-  const ConfigFields& fields = context.config;
+Result<DecoderConfig> read_gemma3(const ConfigFields& fields) {
   KVSWEEP_ASSIGN(DecoderConfig config, read_gemma_config(fields, "gemma3", 0.0));
   if (fields.has("attn_logit_softcapping")) {
     return fields.error("attn_logit_softcapping",
@@ -69,7 +67,7 @@ Result<std::unique_ptr<Model>> load_gemma3(const FamilyContext& context) {
   for (size_t i = 0; i < sliding.size(); ++i) config.layers[i].rope = sliding[i] ? 1 : 0;
   KVSWEEP_ASSIGN(const int64_t window, read_window(fields, 4096));
   KVSWEEP_TRY(apply_window(fields, sliding, window, config));
-  return load_decoder(context.model_dir, std::move(config));
+  return config;
 }
 
 }  // namespace kvsweep::model

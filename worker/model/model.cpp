@@ -7,40 +7,61 @@
 #include <new>
 
 #include "core/text.hpp"
+#include "worker/model/decoder.hpp"
 #include "worker/model/family.hpp"
 #include "worker/model/parallel.hpp"
+#include "worker/model/weights.hpp"
 
 namespace kvsweep::model {
 namespace {
 
-using Loader = Result<std::unique_ptr<Model>> (*)(const FamilyContext&);
+using Reader = Result<DecoderConfig> (*)(const ConfigFields&);
 
 struct Family {
   std::string architecture;
-  Loader load;
+  Reader read;
 };
 
 const std::vector<Family>& families() {
   static const std::vector<Family> table = {
-#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) {architecture, load_##id},
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) {architecture, read_##id},
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
   };
   return table;
 }
 
-Result<Loader> find_family(const ConfigFields& config) {
+Result<Reader> find_family(const ConfigFields& config) {
   KVSWEEP_ASSIGN(const std::vector<std::string> named, config.texts("architectures"));
   for (const std::string& name : named) {
     for (const Family& family : families()) {
-      if (family.architecture == name) return family.load;
+      if (family.architecture == name) return family.read;
     }
   }
   return config.error("architectures", fmt::format("is [{}]; supported is {}", join(named, ", "),
                                                    join(architectures(), ", ")));
 }
 
+Result<DecoderConfig> read_model_config(const std::string& model_dir) {
+  const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
+  if (std::error_code code; !std::filesystem::exists(path, code)) {
+    return bad_input(
+        fmt::format("{} is missing; {} must be a model folder as Hugging Face "
+                    "publishes them",
+                    path, model_dir));
+  }
+  KVSWEEP_ASSIGN(const ConfigFields fields, ConfigFields::read(path));
+  KVSWEEP_ASSIGN(const Reader read, find_family(fields));
+  return read(fields);
+}
+
 }  // namespace
+
+Status check_model(const std::string& model_dir) {
+  KVSWEEP_TRY(read_model_config(model_dir));
+  KVSWEEP_TRY(WeightFiles::open(model_dir));
+  return {};
+}
 
 std::vector<std::string> architectures() {
   std::vector<std::string> names;
@@ -50,18 +71,10 @@ std::vector<std::string> architectures() {
 
 Result<std::unique_ptr<Model>> load_model(const std::string& model_dir,
                                           const LoadOptions& options) {
-  const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
-  if (std::error_code code; !std::filesystem::exists(path, code)) {
-    return bad_input(
-        fmt::format("{} is missing; {} must be a model folder as Hugging Face "
-                    "publishes them",
-                    path, model_dir));
-  }
-  KVSWEEP_ASSIGN(ConfigFields config, ConfigFields::read(path));
-  KVSWEEP_ASSIGN(const Loader load, find_family(config));
+  KVSWEEP_ASSIGN(DecoderConfig config, read_model_config(model_dir));
   set_threads(options.threads);
   try {
-    return load({model_dir, std::move(config), options});
+    return load_decoder(model_dir, std::move(config));
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::oom, "memory ran out while loading " + model_dir};
   } catch (const c10::Error& error) {

@@ -77,6 +77,10 @@ struct LoadOptions {
 // what is expected; oom when the weights in fp32 exceed the memory that is free.
 Result<std::unique_ptr<Model>> load_model(const std::string& model_dir, const LoadOptions& options);
 
+// What load_model would refuse before it reads weights: the folder, config.json, the family's
+// rules, headers and sizes of the weight files. Cheap, whatever the model's size.
+Status check_model(const std::string& model_dir);
+
 // Architectures that load_model knows, as config.json spells them.
 std::vector<std::string> architectures();
 

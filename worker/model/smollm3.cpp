@@ -1,7 +1,6 @@
 // SmolLM 3 (Hugging Face 2025): Llama with every fourth layer without RoPE.
 #include <fmt/format.h>
 
-#include "worker/model/decoder.hpp"
 #include "worker/model/family.hpp"
 
 namespace kvsweep::model {
@@ -42,8 +41,7 @@ Status read_layers(const ConfigFields& fields, DecoderConfig& out) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> load_smollm3(const FamilyContext& context) {
-  const ConfigFields& fields = context.config;
+Result<DecoderConfig> read_smollm3(const ConfigFields& fields) {
   FamilyRules rules;
   rules.tied_embeddings = true;
   KVSWEEP_ASSIGN(DecoderConfig config, read_decoder_config(fields, "smollm3", rules));
@@ -54,7 +52,7 @@ Result<std::unique_ptr<Model>> load_smollm3(const FamilyContext& context) {
   rope.theta = 2000000.0;
   KVSWEEP_TRY(read_only_rope(fields, config, rope));
   KVSWEEP_TRY(read_layers(fields, config));
-  return load_decoder(context.model_dir, std::move(config));
+  return config;
 }
 
 }  // namespace kvsweep::model

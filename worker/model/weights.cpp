@@ -205,6 +205,27 @@ Result<WeightFiles> WeightFiles::open(const std::string& model_dir) {
   return WeightFiles(std::move(state));
 }
 
+std::map<std::string, WeightFiles::Totals> WeightFiles::totals() const {
+  std::map<std::string, Totals> totals;
+  for (const auto& [name, entry] : state_->entries) {
+    int64_t count = 1;
+    for (size_t i = 0; i < entry.tensor.rank; ++i) {
+      count *= static_cast<int64_t>(entry.tensor.shape[i]);
+    }
+    Totals& type = totals[entry.tensor.dtype];
+    type.tensors += 1;
+    type.elements += count;
+    type.bytes += static_cast<int64_t>(entry.tensor.bytes);
+  }
+  return totals;
+}
+
+std::set<std::string> WeightFiles::paths() const {
+  std::set<std::string> paths;
+  for (const auto& [name, entry] : state_->entries) paths.insert(entry.path);
+  return paths;
+}
+
 int64_t WeightFiles::elements() const {
   int64_t sum = 0;
   for (const auto& [name, entry] : state_->entries) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,15 @@ class WeightFiles {
   WeightFiles(WeightFiles&&) noexcept;
   WeightFiles& operator=(WeightFiles&&) noexcept;
   ~WeightFiles();
+
+  // What the files hold, by type as they name it ("BF16").
+  struct Totals {
+    int64_t tensors = 0;
+    int64_t elements = 0;
+    int64_t bytes = 0;
+  };
+  std::map<std::string, Totals> totals() const;
+  std::set<std::string> paths() const;
 
   int64_t elements() const;  // of all tensors
   bool has(const std::string& name) const;

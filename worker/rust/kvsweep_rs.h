@@ -16,8 +16,16 @@ typedef struct KvsSafetensors KvsSafetensors;
 
 void kvs_string_free(char* text);
 
+/* Lowers the memory that loading, encoding, compiling and rendering may each use, for programs that
+ * try many hostile files. What goes beyond stays allocated until the process ends. */
+void kvs_limit_memory(uint64_t bytes);
+
 /* --- tokenizers */
 KvsTokenizer* kvs_tokenizer_load(const char* path, char** error);
+/* Applies a JSON object: add_bos_token, add_eos_token (with bos_token, eos_token), prepend_scheme.
+ * Right after loading only, before any other call. 0, or -1 with *error. */
+int kvs_tokenizer_configure(KvsTokenizer* tokenizer, const char* settings, size_t length,
+                            char** error);
 void kvs_tokenizer_free(KvsTokenizer* tokenizer);
 /* Allocates *ids and *offsets (2 per id: byte start, byte end); free with kvs_ids_free. */
 int64_t kvs_tokenizer_encode(const KvsTokenizer* tokenizer, const char* text, size_t length,
@@ -27,6 +35,8 @@ void kvs_ids_free(uint32_t* ids, uint64_t* offsets, int64_t count);
 /* Returns a string of *length bytes; free with kvs_string_free. */
 char* kvs_tokenizer_decode(const KvsTokenizer* tokenizer, const uint32_t* ids, size_t count,
                            int skip_special_tokens, size_t* length, char** error);
+/* "BPE, byte-level"; free with kvs_string_free. */
+char* kvs_tokenizer_kind(const KvsTokenizer* tokenizer, char** error);
 int64_t kvs_tokenizer_vocab_size(const KvsTokenizer* tokenizer);
 /* -1 when the token is not in the vocabulary. */
 int64_t kvs_tokenizer_token_id(const KvsTokenizer* tokenizer, const char* token, size_t length);

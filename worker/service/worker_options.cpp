@@ -64,6 +64,12 @@ std::function<Status(const std::string&, WorkerOptions&)> write_texts(WorkerOpti
   };
 }
 
+Status set_inspect(const std::string& text, WorkerOptions& options) {
+  options.action = WorkerOptions::Action::inspect;
+  options.model = text;
+  return {};
+}
+
 Status set_once(const std::string&, WorkerOptions& options) {
   options.once = true;
   return {};
@@ -120,6 +126,7 @@ const std::map<std::string, Option>& option_table() {
        {"N", "shots of the examples to write",
         numeric("--shots", &WorkerOptions::text_shots, 0, 1 << 20)}},
       {"--split", {"NAME", "split of the examples to write", words(&WorkerOptions::text_split)}},
+      {"--inspect", {"MODEL", "print what a model is and what is refused, as JSON", set_inspect}},
       {"--once", {"", "leave after one unit of work", set_once}},
       {"--version", {"", "print the version", action(Action::version)}},
       {"--probe", {"", "print what this machine offers, as JSON", action(Action::probe)}},

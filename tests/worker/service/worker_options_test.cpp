@@ -37,6 +37,13 @@ TEST(WorkerOptions, DataFolderComesFromTheEnvironmentToo) {
   unsetenv("KVSWEEP_DATA_DIR");
 }
 
+TEST(WorkerOptions, InspectTakesAModelAndNeedsNoCoordinator) {
+  const auto options = parse_worker_options({"--inspect=/models/a=b"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->action, WorkerOptions::Action::inspect);
+  EXPECT_EQ(options->model, "/models/a=b");
+}
+
 TEST(WorkerOptions, ErrorsNameTheOptionAndWhatItGot) {
   EXPECT_NE(message({}).find("--connect"), std::string::npos);
   EXPECT_NE(message({"--conect", "x"}).find("did you mean --connect?"), std::string::npos);
