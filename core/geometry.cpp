@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/gguf.hpp"
 #include "core/hash.hpp"
 #include "core/json_reader.hpp"
+#include "core/model_config.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep {
@@ -180,14 +182,14 @@ Result<ModelGeometry> geometry_from_json(const Json& json) {
   return geometry;
 }
 
-Result<ModelGeometry> read_geometry(const std::string& model_dir) {
-  const std::string path = (fs::path(model_dir) / "config.json").string();
-  KVSWEEP_ASSIGN(const Json config, read_json_file(path));
-  return geometry_of(config, path);
+Result<ModelGeometry> read_geometry(const std::string& model) {
+  KVSWEEP_ASSIGN(const Json config, read_model_config(model));
+  return geometry_of(config, model_config_path(model));
 }
 
 Status check_model_folder(const std::string& model_dir) {
   KVSWEEP_TRY(read_geometry(model_dir));
+  if (is_gguf_path(model_dir)) return {};  // one file, and it was checked to its end
   KVSWEEP_ASSIGN(std::vector<std::string> files, weight_files(model_dir));
   files.push_back("tokenizer.json");
   for (const std::string& name : files) {
@@ -201,6 +203,7 @@ Status check_model_folder(const std::string& model_dir) {
 }
 
 Result<std::string> model_hash(const std::string& model_dir) {
+  if (is_gguf_path(model_dir)) return sha256_file(model_dir);
   const fs::path dir(model_dir);
   KVSWEEP_ASSIGN(const Json config, read_json_file((dir / "config.json").string()));
   if (!config.is_object()) {

@@ -147,6 +147,15 @@ bool GgufFile::has(std::string_view key) const {
   return state_->values.count(key) != 0;
 }
 
+std::vector<std::string> GgufFile::keys(std::string_view prefix) const {
+  std::vector<std::string> out;
+  for (auto at = state_->values.lower_bound(prefix);
+       at != state_->values.end() && at->first.starts_with(prefix); ++at) {
+    out.push_back(at->first);
+  }
+  return out;
+}
+
 Error GgufFile::error(std::string_view key, const std::string& what) const {
   return bad_input(fmt::format("{}: {} {}", state_->path, key, what));
 }

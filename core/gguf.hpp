@@ -65,6 +65,7 @@ class GgufFile {
 
   const std::string& path() const;
   bool has(std::string_view key) const;
+  std::vector<std::string> keys(std::string_view prefix) const;  // that begin so, sorted
 
   // Error (bad_input) names file and key: absent without fallback, of another kind, out of range.
   Result<int64_t> integer(std::string_view key, int64_t low, int64_t high,

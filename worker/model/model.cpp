@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 
+#include "core/model_config.hpp"
 #include "core/text.hpp"
 #include "worker/model/family.hpp"
 #include "worker/model/parallel.hpp"
@@ -50,14 +51,14 @@ std::vector<std::string> architectures() {
 
 Result<std::unique_ptr<Model>> load_model(const std::string& model_dir,
                                           const LoadOptions& options) {
-  const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
+  const std::string path = model_config_path(model_dir);
   if (std::error_code code; !std::filesystem::exists(path, code)) {
     return bad_input(
         fmt::format("{} is missing; {} must be a model folder as Hugging Face "
-                    "publishes them",
+                    "publishes them, or a .gguf file",
                     path, model_dir));
   }
-  KVSWEEP_ASSIGN(ConfigFields config, ConfigFields::read(path));
+  KVSWEEP_ASSIGN(ConfigFields config, ConfigFields::read_model(model_dir));
   KVSWEEP_ASSIGN(const Loader load, find_family(config));
   set_threads(options.threads);
   try {
