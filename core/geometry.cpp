@@ -127,6 +127,25 @@ Result<std::string> chat_template_of(const fs::path& dir) {
   return sha256_hex(canonical);
 }
 
+// What tokenizer_config.json changes about the ids that tokenizer.json gives; null when nothing.
+Result<Json> tokenizer_settings_of(const fs::path& dir) {
+  std::error_code ignored;
+  const fs::path path = dir / "tokenizer_config.json";
+  if (!fs::exists(path, ignored)) return Json();
+  KVSWEEP_ASSIGN(const Json config, read_json_file(path.string()));
+  if (!config.is_object()) return Json();
+  const Json kind = config.value("tokenizer_class", Json());
+  const bool llama = kind == "LlamaTokenizer" || kind == "LlamaTokenizerFast";
+  if (!llama && !config.contains("add_bos_token") && !config.contains("add_eos_token"))
+    return Json();
+  Json settings = {{"llama", llama}};
+  for (const char* key :
+       {"add_bos_token", "add_eos_token", "bos_token", "eos_token", "legacy", "add_prefix_space"}) {
+    settings[key] = config.value(key, Json());
+  }
+  return settings;
+}
+
 // Where generation ends is part of what a model computes; generation_config.json overrides
 // config.json there.
 Result<Json> generation_end_of(const fs::path& dir) {
@@ -218,6 +237,8 @@ Result<std::string> model_hash(const std::string& model_dir) {
   KVSWEEP_ASSIGN(identity["tokenizer"], sha256_file((dir / "tokenizer.json").string()));
   KVSWEEP_ASSIGN(identity["chat_template"], chat_template_of(dir));
   KVSWEEP_ASSIGN(identity["eos_token_id"], generation_end_of(dir));
+  KVSWEEP_ASSIGN(const Json settings, tokenizer_settings_of(dir));
+  if (!settings.is_null()) identity["tokenizer_settings"] = settings;
   KVSWEEP_ASSIGN(const std::string canonical, canonical_json(identity));
   return sha256_hex(canonical);
 }

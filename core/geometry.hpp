@@ -46,9 +46,9 @@ Result<ModelGeometry> read_geometry(const std::string& model);
 Status check_model_folder(const std::string& model_dir);
 
 // Identity of a model: SHA-256 over the canonical config (as the engine reads it), the names and
-// SHA-256 of every weight file, tokenizer.json, the chat template and the end-of-sequence ids of
-// generation_config.json. `model_dir` may move. Of a GGUF file it is the SHA-256 of the file, as
-// sha256sum prints it.
+// SHA-256 of every weight file, tokenizer.json, what tokenizer_config.json changes about it, the
+// chat template and the end-of-sequence ids of generation_config.json. `model_dir` may move. Of a
+// GGUF file it is the SHA-256 of the file, as sha256sum prints it.
 Result<std::string> model_hash(const std::string& model_dir);
 
 }  // namespace kvsweep

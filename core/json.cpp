@@ -14,6 +14,8 @@ namespace kvsweep {
 namespace {
 
 constexpr int kMaxDepth = 200;
+// A parsed value takes up to fifty times the bytes of its text.
+constexpr size_t kMaxFileBytes = size_t{64} << 20;
 constexpr int64_t kMaxSafeInteger = int64_t{1} << 53;
 
 // ECMAScript Number::toString (ECMA-262, 6.1.6.1.20), which RFC 8785 §3.2.2.3 demands: with the
@@ -238,6 +240,9 @@ std::string position_of(const std::string& text, size_t byte) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
+// Thrown out of the parser, which itself accepts any depth: 100 MB of brackets would fill 6 GB.
+struct TooDeep {};
+
 // nlohmann keeps the last of several members with one name; two readers of such a file could
 // disagree, so it is refused.
 class DuplicateKeys {
@@ -272,7 +277,8 @@ Result<std::string> canonical_json(const Json& value) {
 Result<Json> parse_json(const std::string& text, const std::string& where) {
   DuplicateKeys duplicates;
   try {
-    Json value = Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
+    Json value = Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+      if (depth > kMaxDepth) throw TooDeep();
       return duplicates.see(event, parsed);
     });
     if (duplicates.any()) {
@@ -280,6 +286,8 @@ Result<Json> parse_json(const std::string& text, const std::string& where) {
                        "\" appears twice in one JSON object; keep one of them");
     }
     return value;
+  } catch (const TooDeep&) {
+    return bad_input(where + ": nested deeper than " + std::to_string(kMaxDepth) + " levels");
   } catch (const Json::parse_error& error) {
     const bool ended = error.byte > text.size();
     return bad_input(where + ": not valid JSON at " + position_of(text, error.byte) +
@@ -291,6 +299,11 @@ Result<Json> parse_json(const std::string& text, const std::string& where) {
 
 Result<Json> read_json_file(const std::string& path) {
   KVSWEEP_ASSIGN(const std::string text, read_file(path));
+  if (text.size() > kMaxFileBytes) {
+    return bad_input(path + " has " + std::to_string(text.size()) +
+                     " bytes; JSON files of more than " + std::to_string(kMaxFileBytes) +
+                     " are not read");
+  }
   return parse_json(text, path);
 }
 

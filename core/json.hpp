@@ -14,8 +14,10 @@ using Json = nlohmann::json;
 // NaN and infinity cannot be represented: bad_input.
 Result<std::string> canonical_json(const Json& value);
 
-// Parses text; `where` (a path) starts the message, which gives line and column.
+// Parses text; `where` (a path) starts the message, which gives line and column. Values nested
+// deeper than 200 levels are refused.
 Result<Json> parse_json(const std::string& text, const std::string& where);
+// Files of at most 64 MiB.
 Result<Json> read_json_file(const std::string& path);
 
 }  // namespace kvsweep

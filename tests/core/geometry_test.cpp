@@ -133,6 +133,22 @@ class ModelHash : public ::testing::Test {
   test::TempDir dir_;
 };
 
+TEST_F(ModelHash, CountsWhatChangesTheTokens) {
+  fill(dir_);
+  const auto with = [&](const char* tokenizer_config) {
+    dir_.write("tokenizer_config.json", tokenizer_config);
+    return hash(dir_);
+  };
+  const std::string plain = with(R"({"model_max_length": 5})");
+  EXPECT_EQ(with(R"({"model_max_length": 6, "tokenizer_class": "GPT2Tokenizer"})"), plain);
+  const std::string without = with(R"({"add_bos_token": false, "bos_token": "<s>"})");
+  EXPECT_NE(without, plain);
+  EXPECT_NE(with(R"({"add_bos_token": true, "bos_token": "<s>"})"), without);
+  const std::string llama = with(R"({"tokenizer_class": "LlamaTokenizer"})");
+  EXPECT_NE(llama, plain);
+  EXPECT_NE(with(R"({"tokenizer_class": "LlamaTokenizerFast", "legacy": true})"), llama);
+}
+
 TEST_F(ModelHash, MovesWithTheFolderAndIgnoresProvenanceAndSpelling) {
   fill(dir_);
   const test::TempDir other;

@@ -18,6 +18,10 @@ void kvs_string_free(char* text);
 
 /* --- tokenizers */
 KvsTokenizer* kvs_tokenizer_load(const char* path, char** error);
+/* Applies a JSON object: add_bos_token, add_eos_token (with bos_token, eos_token), prepend_scheme.
+ * Right after loading only, before any other call. 0, or -1 with *error. */
+int kvs_tokenizer_configure(KvsTokenizer* tokenizer, const char* settings, size_t length,
+                            char** error);
 void kvs_tokenizer_free(KvsTokenizer* tokenizer);
 /* Allocates *ids and *offsets (2 per id: byte start, byte end); free with kvs_ids_free. */
 int64_t kvs_tokenizer_encode(const KvsTokenizer* tokenizer, const char* text, size_t length,

@@ -1,35 +1,24 @@
 #include "worker/text/special_tokens.hpp"
 
 #include <filesystem>
-#include <optional>
 
-#include "core/json.hpp"
+#include "core/json_reader.hpp"
 
 namespace kvsweep::text {
 namespace {
-
-// nullopt when DIR/NAME does not exist.
-Result<std::optional<Json>> read_optional(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::optional<Json>();
-  auto json = read_json_file(path);
-  if (!json.ok()) return json.error();
-  if (!json->is_object()) return bad_input(path + " is not a JSON object");
-  return std::optional<Json>(std::move(json).value());
-}
 
 Result<int32_t> eos_id(const Json& value, int64_t vocab_size, const std::string& path) {
   const bool fits =
       value.is_number_integer() && value >= 0 && value < Json(vocab_size) && value <= INT32_MAX;
   if (fits) return value.get<int32_t>();
-  return bad_input(path + ": eos_token_id " + value.dump() + " is not a token of tokenizer.json, " +
+  return bad_input(path + ": eos_token_id " + shown(value) + " is not a token of tokenizer.json, " +
                    "whose ids are 0 to " + std::to_string(vocab_size - 1) +
                    "; the two files belong to different models");
 }
 
 // Empty when the file or the member is missing.
 Result<std::vector<int32_t>> eos_ids_of(const std::string& path, int64_t vocab_size) {
-  KVSWEEP_ASSIGN(const auto json, read_optional(path));
+  KVSWEEP_ASSIGN(const auto json, read_optional_json(path));
   std::vector<int32_t> ids;
   if (!json || !json->contains("eos_token_id") || (*json)["eos_token_id"].is_null()) return ids;
   const Json& member = (*json)["eos_token_id"];
@@ -51,15 +40,24 @@ std::optional<std::string> token_text(const Json& value) {
 
 }  // namespace
 
+Result<std::optional<Json>> read_optional_json(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::optional<Json>();
+  auto json = read_json_file(path);
+  if (!json.ok()) return json.error();
+  if (!json->is_object()) return bad_input(path + " is not a JSON object");
+  return std::optional<Json>(std::move(json).value());
+}
+
 Result<std::map<std::string, std::string>> read_special_tokens(const std::string& model_dir) {
   const std::string path = model_dir + "/tokenizer_config.json";
-  KVSWEEP_ASSIGN(const auto json, read_optional(path));
+  KVSWEEP_ASSIGN(const auto json, read_optional_json(path));
   std::map<std::string, std::string> tokens;
   if (!json) return tokens;
   for (const auto& [key, value] : json->items()) {
     if (!key.ends_with("_token") || value.is_null() || value.is_boolean()) continue;
     const auto text = token_text(value);
-    if (!text) return bad_input(path + ": " + key + " is " + value.dump() + ", not a token");
+    if (!text) return bad_input(path + ": " + key + " is " + shown(value) + ", not a token");
     tokens[key] = *text;
   }
   return tokens;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/result.hpp"
 
 namespace kvsweep::text {
@@ -19,6 +21,9 @@ using TokenLookup = std::function<int64_t(const std::string&)>;
 // the file, for ids outside [0, vocab_size), unknown tokens and values of another kind.
 Result<std::vector<int32_t>> read_eos_ids(const std::string& model_dir, int64_t vocab_size,
                                           const TokenLookup& lookup);
+
+// A JSON object from a file of a model folder; nullopt when the file does not exist.
+Result<std::optional<Json>> read_optional_json(const std::string& path);
 
 // The members "*_token" of tokenizer_config.json, which chat templates use: bos_token -> "<s>".
 // Empty when the file is missing.

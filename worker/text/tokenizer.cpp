@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "worker/text/rust_string.hpp"
 #include "worker/text/special_tokens.hpp"
+#include "worker/text/tokenizer_settings.hpp"
 
 namespace kvsweep::text {
 namespace {
@@ -39,6 +40,15 @@ Result<Handle> load_handle(const std::string& path) {
   return handle;
 }
 
+// The parts of tokenizer_config.json that change what tokenizer.json does.
+Status configure(const Handle& handle, const std::string& model_dir) {
+  KVSWEEP_ASSIGN(const Json settings, read_tokenizer_settings(model_dir));
+  const std::string text = settings.dump();
+  RustError error;
+  if (kvs_tokenizer_configure(handle.get(), text.data(), text.size(), error.slot()) == 0) return {};
+  return bad_input(model_dir + "/tokenizer_config.json: " + error.text());
+}
+
 }  // namespace
 
 struct Tokenizer::State {
@@ -56,6 +66,7 @@ Tokenizer::~Tokenizer() = default;
 Result<Tokenizer> Tokenizer::load(const std::string& model_dir) {
   auto state = std::make_unique<State>();
   KVSWEEP_ASSIGN(state->handle, load_handle(model_dir + "/tokenizer.json"));
+  KVSWEEP_TRY(configure(state->handle, model_dir));
   state->vocab_size = kvs_tokenizer_vocab_size(state->handle.get());
   // encode() hands ids out as int32.
   if (state->vocab_size < 1 || state->vocab_size > std::numeric_limits<int32_t>::max()) {

@@ -14,8 +14,9 @@ namespace kvsweep::text {
 class Tokenizer {
  public:
   // Reads DIR/tokenizer.json, and from tokenizer_config.json, generation_config.json and
-  // config.json the end-of-sequence ids (special_tokens.hpp). Truncation and padding that the file
-  // may ask for are off: a prompt is never cut. Error (bad_input) names the file.
+  // config.json the end-of-sequence ids (special_tokens.hpp) and settings (tokenizer_settings.hpp).
+  // Truncation and padding that the file may ask for are off: a prompt is never cut. Bounded in
+  // time and memory, also for hostile files. Error (bad_input) names the file and the field.
   static Result<Tokenizer> load(const std::string& model_dir);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -6,6 +6,7 @@
 
 mod dates;
 mod ffi;
+mod limits;
 mod python;
 mod template;
 mod template_ffi;
@@ -14,3 +15,5 @@ mod tensors_explain;
 mod tensors_ffi;
 mod tojson;
 mod tokenizer;
+mod tokenizer_check;
+mod tokenizer_settings;

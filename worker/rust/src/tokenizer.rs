@@ -1,6 +1,10 @@
 //! tokenizer.json through the `tokenizers` crate.
 
 use std::ffi::c_char;
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use tokenizers::Tokenizer;
@@ -9,42 +13,59 @@ use crate::ffi::{
     c_str_in, caught, give_back, guard, handle_in, io_reason, slice_in, slice_out, text_in,
     text_out, Outcome,
 };
+use crate::limits::{within, Limits};
+use crate::tokenizer_check::{check, explain};
+use crate::tokenizer_settings;
+
+/// Eight times the largest tokenizer.json in use.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// A file of 33 MB takes 0.7 GB and 2 s.
+const LOADING: Limits = Limits { bytes: 8 << 30, seconds: 120 };
 
 pub struct KvsTokenizer {
-    tokenizer: Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     /// Highest id + 1, added tokens included.
     vocab_size: i64,
+    /// A text went beyond its limits: nothing more is encoded.
+    stopped: AtomicBool,
 }
 
 impl KvsTokenizer {
     pub fn load(path: &str) -> Outcome<Self> {
-        let bytes =
-            std::fs::read(path).map_err(|e| format!("cannot read {path}: {}", io_reason(&e)))?;
+        Self::from_json(read_bounded(path)?, path)
+    }
+
+    /// `path` names the file in errors.
+    pub fn from_json(bytes: Vec<u8>, path: &str) -> Outcome<Self> {
+        limit_regex_search();
         let wrong = |reason: String| format!("{path} is not a tokenizer of Hugging Face: {reason}");
-        // The crate panics on some files, so the JSON is checked first and a panic has a name.
-        serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|e| wrong(e.to_string()))?;
-        let mut tokenizer = caught(|| Tokenizer::from_bytes(&bytes))
-            .map_err(wrong)?
-            .map_err(|e| wrong(e.to_string()))?;
-        // A file may carry the truncation and padding of its training run; a prompt is never cut.
-        tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(None)
-            .map_err(|e| format!("{path}: cannot switch truncation off: {e}"))?;
-        let highest = tokenizer.get_vocab(true).into_values().max();
-        let vocab_size = highest.map_or(0, |id| i64::from(id) + 1);
-        Ok(Self { tokenizer, vocab_size })
+        let loaded = within(LOADING, move || parse(&bytes))
+            .map_err(|stopped| wrong(format!("reading it {stopped}")))?;
+        let (tokenizer, vocab_size) = loaded.map_err(wrong)?;
+        Ok(Self { tokenizer: Arc::new(tokenizer), vocab_size, stopped: AtomicBool::new(false) })
+    }
+
+    pub fn configure(&mut self, settings: &str) -> Outcome<()> {
+        let tokenizer = Arc::get_mut(&mut self.tokenizer);
+        tokenizer_settings::apply(tokenizer.ok_or("the tokenizer is already in use")?, settings)
     }
 
     /// Ids, and for each the bytes [start, end) of `text` that it stands for.
     pub fn encode(&self, text: &str, add_special: bool) -> Outcome<(Vec<u32>, Vec<u64>)> {
-        let encoding = self
-            .tokenizer
-            .encode(text, add_special)
-            .map_err(|e| format!("the text cannot be tokenized: {e}"))?;
-        let offsets = encoding.get_offsets().iter();
-        let flat = offsets.flat_map(|&(start, end)| [start as u64, end as u64]).collect();
-        Ok((encoding.get_ids().to_vec(), flat))
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err("the tokenizer went beyond its limits on an earlier text".into());
+        }
+        let (tokenizer, text) = (self.tokenizer.clone(), text.to_string());
+        let limits = Limits {
+            bytes: (256 << 20) + text.len().saturating_mul(2048),
+            seconds: 30 + text.len() as u64 / 20_000,
+        };
+        within(limits, move || ids_and_offsets(&tokenizer, &text, add_special)).map_err(
+            |stopped| {
+                self.stopped.store(true, Ordering::Relaxed);
+                format!("the text cannot be tokenized: it {stopped}; tokenizer.json is hostile")
+            },
+        )?
     }
 
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> Outcome<String> {
@@ -62,6 +83,60 @@ impl KvsTokenizer {
     }
 }
 
+fn read_bounded(path: &str) -> Outcome<Vec<u8>> {
+    let cannot = |e: std::io::Error| format!("cannot read {path}: {}", io_reason(&e));
+    let file = File::open(path).map_err(cannot)?;
+    let about = file.metadata().map_err(cannot)?;
+    if !about.is_file() {
+        return Err(format!("cannot read {path}: it is not a file"));
+    }
+    if about.len() > MAX_FILE_BYTES {
+        return Err(format!(
+            "{path} has {} bytes; a tokenizer.json has at most {MAX_FILE_BYTES}",
+            about.len()
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}
+
+fn parse(bytes: &[u8]) -> Outcome<(Tokenizer, i64)> {
+    // The crate panics on some files, so the JSON is checked first and a panic has a name.
+    serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| e.to_string())?;
+    let mut tokenizer = caught(|| Tokenizer::from_bytes(bytes))
+        .and_then(|loaded| loaded.map_err(|e| e.to_string()))
+        .map_err(|reason| explain(bytes, &reason))?;
+    // A file may carry the truncation and padding of its training run; a prompt is never cut.
+    tokenizer.with_padding(None);
+    tokenizer.with_truncation(None).map_err(|e| format!("cannot switch truncation off: {e}"))?;
+    let vocab_size = check(&tokenizer)?;
+    Ok((tokenizer, vocab_size))
+}
+
+fn ids_and_offsets(
+    tokenizer: &Tokenizer,
+    text: &str,
+    add_special: bool,
+) -> Outcome<(Vec<u32>, Vec<u64>)> {
+    let encoding = caught(|| tokenizer.encode(text, add_special))
+        .and_then(|done| done.map_err(|e| e.to_string()))
+        .map_err(|reason| format!("the text cannot be tokenized: {reason}"))?;
+    let offsets = encoding.get_offsets().iter();
+    let flat = offsets.flat_map(|&(start, end)| [start as u64, end as u64]).collect();
+    Ok((encoding.get_ids().to_vec(), flat))
+}
+
+/// Oniguruma gives up after 10 million steps from one place of the text; this bounds the steps over
+/// all places of one search, which are unlimited by default.
+fn limit_regex_search() {
+    extern "C" {
+        fn onig_set_retry_limit_in_search(steps: std::ffi::c_ulong) -> std::ffi::c_int;
+    }
+    // SAFETY: sets one number, which every search reads when it starts.
+    unsafe { onig_set_retry_limit_in_search(100_000_000) };
+}
+
 /// # Safety
 /// See kvsweep_rs.h.
 #[no_mangle]
@@ -72,6 +147,22 @@ pub unsafe extern "C" fn kvs_tokenizer_load(
     guard(error, std::ptr::null_mut(), || {
         let loaded = KvsTokenizer::load(c_str_in(path, "the path of the tokenizer")?)?;
         Ok(Box::into_raw(Box::new(loaded)))
+    })
+}
+
+/// # Safety
+/// See kvsweep_rs.h; no other call may use the tokenizer at the same time.
+#[no_mangle]
+pub unsafe extern "C" fn kvs_tokenizer_configure(
+    tokenizer: *mut KvsTokenizer,
+    settings: *const c_char,
+    length: usize,
+    error: *mut *mut c_char,
+) -> i32 {
+    guard(error, -1, || {
+        let settings = text_in(settings, length, "the settings of the tokenizer")?;
+        tokenizer.as_mut().ok_or("the tokenizer is missing (NULL)")?.configure(settings)?;
+        Ok(0)
     })
 }
 
