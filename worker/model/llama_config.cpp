@@ -39,10 +39,6 @@ Status check_variant(const ConfigFields& config) {
   if (act != "silu") {
     return config.error("hidden_act", fmt::format("is \"{}\"; only \"silu\" is supported", act));
   }
-  if (config.has("quantization_config")) {
-    return config.error("quantization_config",
-                        "is present; only unquantized weights (F32, F16, BF16) are supported");
-  }
   return {};
 }
 

@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
+#include "core/model_config.hpp"
+#include "worker/model/quantized_weights.hpp"
 #include "worker/model/rows.hpp"
 #include "worker/model/weight_container.hpp"
 
 namespace kvsweep::model {
 namespace {
 
+namespace fs = std::filesystem;
 using Entry = WeightContainer::Entries::value_type;
 
 bool known_harmless(const std::string& name) {
@@ -21,6 +26,16 @@ bool known_harmless(const std::string& name) {
 Error not_finite(const Entry& entry) {
   return bad_input(fmt::format("{}: tensor {} holds NaN or infinity; the file is damaged",
                                entry.second.path, entry.first));
+}
+
+// Safetensors, and what config.json says of their quantization.
+Result<std::unique_ptr<WeightContainer>> open_folder(const std::string& model_dir) {
+  KVSWEEP_ASSIGN(auto container, open_safetensors(model_dir));
+  const std::string path = model_config_path(model_dir);
+  if (std::error_code code; !fs::exists(path, code)) return container;
+  KVSWEEP_ASSIGN(const Json config, read_model_config(model_dir));
+  KVSWEEP_ASSIGN(const QuantizationRule rule, read_quantization(config, path));
+  return quantized_weights(std::move(container), rule);
 }
 
 }  // namespace
@@ -33,9 +48,19 @@ struct WeightFiles::State {
   std::unique_ptr<WeightContainer> container;
   std::set<std::string> used;
 
+  // Some quantizers write a bias of zeros for layers that have none.
+  Result<bool> is_zero_bias(const Entry& entry) const;
+
   const Entry* get(const std::string& name) const;
   Result<const Entry*> find(const std::string& name, const std::vector<int64_t>& shape);
 };
+
+Result<bool> WeightFiles::State::is_zero_bias(const Entry& entry) const {
+  if (!entry.first.ends_with(".bias") || entry.second.shape.size() != 1) return false;
+  std::vector<float> values(static_cast<size_t>(entry.second.elements()));
+  KVSWEEP_TRY(container->read(entry, values.data()));
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
+}
 
 const Entry* WeightFiles::State::get(const std::string& name) const {
   const auto found = container->entries().find(name);
@@ -66,8 +91,7 @@ WeightFiles::~WeightFiles() = default;
 
 Result<WeightFiles> WeightFiles::open(const std::string& model) {
   auto state = std::make_unique<State>();
-  KVSWEEP_ASSIGN(state->container,
-                 is_gguf_path(model) ? open_gguf(model) : open_safetensors(model));
+  KVSWEEP_ASSIGN(state->container, is_gguf_path(model) ? open_gguf(model) : open_folder(model));
   return WeightFiles(std::move(state));
 }
 
@@ -121,8 +145,11 @@ bool WeightFiles::same_bytes(const std::string& a, const std::string& b) const {
 }
 
 Status WeightFiles::check_all_used() const {
-  for (const auto& [name, entry] : state_->container->entries()) {
+  for (const Entry& named : state_->container->entries()) {
+    const auto& [name, entry] = named;
     if (state_->used.count(name) != 0 || known_harmless(name)) continue;
+    KVSWEEP_ASSIGN(const bool zero, state_->is_zero_bias(named));
+    if (zero) continue;
     return bad_input(
         fmt::format("{}: tensor {} {} has no place in the model that {} describes; "
                     "the two do not belong together",

@@ -1,5 +1,6 @@
 // The weights of a model by the names that Hugging Face gives them, whatever file they lie in: a
-// folder's model.safetensors, its shards with an index, or one GGUF file.
+// folder's model.safetensors, its shards with an index, or one GGUF file. A linear layer that AWQ
+// or GPTQ stored in 4 bits is served as the matrix it stands for.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ class WeightFiles {
   bool same_bytes(const std::string& a, const std::string& b) const;
 
   // bad_input when a tensor was neither read nor ignored: the files hold another model than the
-  // configuration describes. Rotary frequencies that old checkpoints store are accepted.
+  // configuration describes. Rotary frequencies that old checkpoints store, and
+  // biases of zeros, are accepted.
   Status check_all_used() const;
 
  private:

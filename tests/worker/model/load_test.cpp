@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                    {"partial_rotary_factor is 0.5"}},
         ConfigCase{"quantized",
                    "quantization_config",
-                   Json{{"bits", 4}},
-                   {"quantization_config", "unquantized"}}),
+                   Json{{"quant_method", "fp8"}},
+                   {"quantization_config.quant_method", "fp8", "unquantized"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Load, MissingFiles) {
