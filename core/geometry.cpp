@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -21,13 +23,14 @@ constexpr int64_t kMaxHeads = 4096;
 constexpr int64_t kMaxHeadDim = 1024;
 constexpr int64_t kMaxHidden = 1 << 20;
 constexpr int64_t kMaxContext = int64_t{1} << 30;
+constexpr double kMaxRopeFactor = 1e6;
 
-Result<std::string> family_of(const std::vector<std::string>& architectures,
-                              const std::string& path) {
+Result<FamilyInfo> family_of(const std::vector<std::string>& architectures,
+                             const std::string& path) {
   std::vector<std::string> supported;
   for (const FamilyInfo& family : families()) {
     for (const std::string& architecture : architectures) {
-      if (family.architecture == architecture) return std::string(family.name);
+      if (family.architecture == architecture) return family;
     }
     supported.emplace_back(family.architecture);
   }
@@ -36,8 +39,9 @@ Result<std::string> family_of(const std::vector<std::string>& architectures,
                    " is not supported; supported are " + join(supported, ", "));
 }
 
-int64_t head_dim_of(JsonReader& reader, int64_t heads) {
+int64_t head_dim_of(JsonReader& reader, const FamilyInfo& family, int64_t heads) {
   if (const auto given = reader.optional_integer("head_dim", 1, kMaxHeadDim)) return *given;
+  if (family.head_dim != 0) return family.head_dim;
   const int64_t hidden = reader.integer("hidden_size", 1, kMaxHidden);
   if (hidden % heads != 0 || hidden / heads > kMaxHeadDim) {
     reader.fail("hidden_size", fmt::format("is {}; without \"head_dim\" it must be a multiple of "
@@ -48,24 +52,47 @@ int64_t head_dim_of(JsonReader& reader, int64_t heads) {
   return hidden / heads;
 }
 
-Result<ModelGeometry> geometry_of(const Json& config, const std::string& path) {
-  JsonReader reader(config, path);
-  const std::vector<std::string> architectures = reader.strings("architectures", 256, 64);
-  KVSWEEP_TRY(reader.done());
-  ModelGeometry geometry;
-  KVSWEEP_ASSIGN(geometry.family, family_of(architectures, path));
-
-  const int64_t layers = reader.integer("num_hidden_layers", 1, kMaxLayers);
-  const int64_t heads = reader.integer("num_attention_heads", 1, kMaxHeads);
+// A null is "one per attention head" in every family.
+int64_t kv_heads_of(JsonReader& reader, const FamilyInfo& family, const Json& config,
+                    int64_t heads) {
+  const bool absent = !config.contains("num_key_value_heads");
+  const int64_t fallback = absent && family.kv_heads != 0 ? family.kv_heads : heads;
   const int64_t kv_heads =
-      reader.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(heads);
+      reader.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(fallback);
   if (heads % kv_heads != 0) {
     reader.fail("num_key_value_heads",
                 fmt::format("is {}; it must divide \"num_attention_heads\" ({})", kv_heads, heads));
   }
-  const int64_t head_dim = head_dim_of(reader, heads);
-  geometry.max_context =
-      static_cast<int>(reader.integer("max_position_embeddings", 1, kMaxContext));
+  return kv_heads;
+}
+
+int64_t context_of(JsonReader& reader, const std::string& path) {
+  const int64_t trained = reader.integer("max_position_embeddings", 1, kMaxContext);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* rope = reader.has(key) ? reader.object(key) : nullptr;
+    if (rope == nullptr) continue;
+    if (rope->value("rope_type", rope->value("type", Json())) != "dynamic") return trained;
+    JsonReader fields(*rope, fmt::format("{}: {}", path, key));
+    const double factor = fields.number("factor", 0, kMaxRopeFactor);
+    if (const Status status = fields.done(); !status.ok()) reader.fail(status.error());
+    return dynamic_context(trained, factor);
+  }
+  return trained;
+}
+
+Result<ModelGeometry> geometry_of(const Json& config, const std::string& path) {
+  JsonReader reader(config, path);
+  const std::vector<std::string> architectures = reader.strings("architectures", 256, 64);
+  KVSWEEP_TRY(reader.done());
+  KVSWEEP_ASSIGN(const FamilyInfo family, family_of(architectures, path));
+  ModelGeometry geometry;
+  geometry.family = family.name;
+
+  const int64_t layers = reader.integer("num_hidden_layers", 1, kMaxLayers);
+  const int64_t heads = reader.integer("num_attention_heads", 1, kMaxHeads);
+  const int64_t kv_heads = kv_heads_of(reader, family, config, heads);
+  const int64_t head_dim = head_dim_of(reader, family, heads);
+  geometry.max_context = static_cast<int>(context_of(reader, path));
   KVSWEEP_TRY(reader.done());
   geometry.layers.assign(static_cast<size_t>(layers),
                          {static_cast<int>(kv_heads), static_cast<int>(head_dim)});
@@ -160,11 +187,18 @@ Result<Json> generation_end_of(const fs::path& dir) {
 
 const std::vector<FamilyInfo>& families() {
   static const std::vector<FamilyInfo> kTable = {
-#define KVSWEEP_FAMILY(id, architecture) {#id, architecture},
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) \
+  {#id, architecture, kv_heads, head_dim},
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
   };
   return kTable;
+}
+
+int64_t dynamic_context(int64_t trained, double factor) {
+  const double stretched = std::floor(static_cast<double>(trained) * factor);
+  return std::clamp(static_cast<int64_t>(std::min(stretched, 1e12)), trained,
+                    std::max(trained, kMaxContext));
 }
 
 int64_t ModelGeometry::elements_per_token() const {

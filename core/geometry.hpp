@@ -20,7 +20,7 @@ struct LayerGeometry {
 
 struct ModelGeometry {
   std::string family;   // "llama" (core/catalog/families.def)
-  int max_context = 0;  // tokens (max_position_embeddings)
+  int max_context = 0;  // tokens (max_position_embeddings; dynamic RoPE: times its factor)
   std::vector<LayerGeometry> layers;
 
   int num_layers() const { return static_cast<int>(layers.size()); }
@@ -31,8 +31,13 @@ struct ModelGeometry {
 struct FamilyInfo {
   std::string_view name;          // "llama"
   std::string_view architecture;  // entry of "architectures" in config.json
+  int kv_heads = 0;               // what an absent num_key_value_heads means; 0: one per head
+  int head_dim = 0;               // what an absent head_dim means; 0: hidden_size / heads
 };
 const std::vector<FamilyInfo>& families();  // core/catalog/families.def
+
+// Context of a model trained on `trained` tokens whose RoPE is stretched by dynamic NTK scaling.
+int64_t dynamic_context(int64_t trained, double factor);
 
 Json to_json(const ModelGeometry& geometry);
 Result<ModelGeometry> geometry_from_json(const Json& json);

@@ -48,6 +48,37 @@ TEST(Geometry, DefaultsOfHeadsAndHeadDim) {
   EXPECT_EQ(read(config)->layers[0].head_dim, 128);
 }
 
+TEST(Geometry, DefaultsOfFamilies) {
+  Json config = good_config();
+  config["architectures"] = {"Gemma2ForCausalLM"};
+  config["num_attention_heads"] = 8;
+  config.erase("num_key_value_heads");
+  EXPECT_EQ(read(config)->layers[0], (LayerGeometry{4, 256}));  // not 576 / 8
+  config["num_key_value_heads"] = nullptr;
+  EXPECT_EQ(read(config)->layers[0].kv_heads, 8);
+  config["architectures"] = {"Qwen3ForCausalLM"};
+  EXPECT_EQ(read(config)->layers[0], (LayerGeometry{8, 128}));
+}
+
+// Dynamic NTK scaling is for contexts up to factor times the trained one; other types of RoPE are
+// already in max_position_embeddings.
+TEST(Geometry, ContextOfDynamicRope) {
+  Json config = good_config();
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.5}};
+  EXPECT_EQ(read(config)->max_context, 20480);
+  config["rope_scaling"]["type"] = "linear";
+  EXPECT_EQ(read(config)->max_context, 8192);
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {{"rope_type", "dynamic"}, {"factor", 1e300}};
+  const auto huge = read(config);
+  ASSERT_FALSE(huge.ok());
+  EXPECT_THAT(huge.error().message, AllOf(HasSubstr("rope_parameters"), HasSubstr("factor")));
+  config["rope_parameters"]["factor"] = 1e6;
+  EXPECT_EQ(read(config)->max_context, 1 << 30);
+  config["rope_parameters"] = "dynamic";
+  EXPECT_THAT(read(config).error().message, HasSubstr("rope_parameters"));
+}
+
 TEST(Geometry, EveryBadValueNamesFileAndField) {
   const std::pair<const char*, Json> cases[] = {
       {"num_hidden_layers", 0},

@@ -30,6 +30,13 @@ struct Sources {
   bool mixed() const { return page && exact; }
 };
 
+// A tile and the positions of the block whose queries see something of it.
+struct Span {
+  int64_t start = 0;  // first token of the tile
+  int64_t from = 0;
+  int64_t to = 0;
+};
+
 class QueryBlock {
  public:
   QueryBlock(const Side& keys, const Side& values, int head, int head_dim, int tile_tokens,
@@ -51,7 +58,9 @@ class QueryBlock {
     end_ = first + count;
     offset_ = offset;
     load();
-    for (int64_t start = 0; start < end_; start += tokens_) tile(start);
+    for (int64_t start = oldest(first) / tokens_ * tokens_; start < end_; start += tokens_) {
+      tile(start);
+    }
     write();
   }
 
@@ -60,24 +69,35 @@ class QueryBlock {
   float* scores_of(int64_t position) { return work_.scores.data() + row_of(position) * tokens_; }
   float* acc_of(int64_t position) { return work_.acc.data() + row_of(position) * padded_; }
 
-  // Columns of the tile that the query sees.
-  int visible(int64_t position, int64_t start) const {
-    return static_cast<int>(std::min<int64_t>(position + 1 - start, tokens_));
+  // The first token that the query sees.
+  int64_t oldest(int64_t position) const {
+    return queries_.window > 0 ? std::max<int64_t>(0, position + 1 - queries_.window) : 0;
   }
-  // Columns that it takes from the page; they come first.
+  // Columns of the tile that the query sees.
+  kernels::Columns visible(int64_t position, int64_t start) const {
+    return {static_cast<int>(std::max<int64_t>(oldest(position) - start, 0)),
+            static_cast<int>(std::min<int64_t>(position + 1 - start, tokens_))};
+  }
+  bool sees_all(int64_t position, int64_t start) const {
+    const kernels::Columns seen = visible(position, start);
+    return seen.first == 0 && seen.last == tokens_;
+  }
+  // The first of them that it does not take from the page.
   int from_page(int64_t view, int64_t position, int64_t start) const {
-    return static_cast<int>(std::clamp<int64_t>(view - start, 0, visible(position, start)));
+    const kernels::Columns seen = visible(position, start);
+    return static_cast<int>(std::clamp<int64_t>(view - start, seen.first, seen.last));
   }
 
   void load();
   void tile(int64_t start);
-  Sources sources(const std::vector<int64_t>& views, int64_t from, int64_t start) const;
-  void build(const Side& side, const Sources& sources, int64_t view, int64_t start);
-  void score(int64_t from, int64_t start);
+  Sources sources(const std::vector<int64_t>& views, const Span& span) const;
+  void build(const Side& side, const Sources& sources, const Span& span, int64_t view);
+  void score(const Span& span);
   void score_mixed(int64_t position, int64_t start);
-  void soften(int64_t from, int64_t start);
-  void accumulate(int64_t from, int64_t start);
-  void accumulate_rows(int64_t position, int64_t queries, int first, int last, const float* tile);
+  void soften(const Span& span);
+  void accumulate(const Span& span);
+  void accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns,
+                       const float* tile);
   void write();
 
   const Side& keys_;
@@ -121,69 +141,77 @@ void QueryBlock::load() {
 }
 
 void QueryBlock::tile(int64_t start) {
-  const int64_t from = std::max(first_, start);  // earlier queries see nothing of this tile
-  const Sources key_sources = sources(work_.key_views, from, start);
-  build(keys_, key_sources, work_.key_views[from - first_], start);
-  score(from, start);
-  soften(from, start);
-  const Sources value_sources = sources(work_.value_views, from, start);
-  build(values_, value_sources, work_.value_views[from - first_], start);
-  accumulate(from, start);
+  // Earlier queries come before the tile; the windows of later ones begin beyond it.
+  Span span{start, std::max(first_, start), end_};
+  if (queries_.window > 0) span.to = std::min(end_, start + tokens_ - 1 + queries_.window);
+  const Sources key_sources = sources(work_.key_views, span);
+  build(keys_, key_sources, span, work_.key_views[span.from - first_]);
+  score(span);
+  soften(span);
+  const Sources value_sources = sources(work_.value_views, span);
+  build(values_, value_sources, span, work_.value_views[span.from - first_]);
+  accumulate(span);
 }
 
-Sources QueryBlock::sources(const std::vector<int64_t>& views, int64_t from, int64_t start) const {
+Sources QueryBlock::sources(const std::vector<int64_t>& views, const Span& span) const {
   Sources found;
-  for (int64_t p = from; p < end_; ++p) {
-    const int page = from_page(views[p - first_], p, start);
-    found.page |= page > 0;
-    found.exact |= page < visible(p, start);
+  for (int64_t p = span.from; p < span.to; ++p) {
+    const kernels::Columns seen = visible(p, span.start);
+    const int page = from_page(views[p - first_], p, span.start);
+    found.page |= page > seen.first;
+    found.exact |= page < seen.last;
   }
   return found;
 }
 
 // `view`: the lowest of the queries, that of the first; no query reads exact tokens below it.
-void QueryBlock::build(const Side& side, const Sources& sources, int64_t view, int64_t start) {
-  if (sources.page) side.page_tile(start, head_, work_.page_tile.data());
+void QueryBlock::build(const Side& side, const Sources& sources, const Span& span, int64_t view) {
+  if (sources.page) side.page_tile(span.start, head_, work_.page_tile.data());
   if (!sources.exact) return;
-  const int64_t end = std::min(start + tokens_, end_);
-  side.exact_tile({start, std::max(start, view), end}, head_, &work_.rows, work_.exact_tile.data());
+  const int64_t begin = std::max({span.start, view, oldest(span.from)});
+  const int64_t end = std::min(span.start + tokens_, end_);
+  side.exact_tile({span.start, begin, end}, head_, &work_.rows, work_.exact_tile.data());
 }
 
-void QueryBlock::score(int64_t from, int64_t start) {
-  const Sources key_sources = sources(work_.key_views, from, start);
+void QueryBlock::score(const Span& span) {
+  const Sources key_sources = sources(work_.key_views, span);
   if (key_sources.mixed()) {
-    for (int64_t p = from; p < end_; ++p) score_mixed(p, start);
+    for (int64_t p = span.from; p < span.to; ++p) score_mixed(p, span.start);
     return;
   }
   AlignedFloats& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
-  ops_.score({work_.q.data() + row_of(from) * head_dim_, static_cast<int>((end_ - from) * group_),
-              tile.data(), head_dim_, tokens_, scores_of(from)});
+  ops_.score({work_.q.data() + row_of(span.from) * head_dim_,
+              static_cast<int>((span.to - span.from) * group_), tile.data(), head_dim_, tokens_,
+              scores_of(span.from)});
 }
 
 void QueryBlock::score_mixed(int64_t position, int64_t start) {
   const float* q = work_.q.data() + row_of(position) * head_dim_;
   float* scores = scores_of(position);
+  const kernels::Columns seen = visible(position, start);
   const int page = from_page(work_.key_views[position - first_], position, start);
-  const bool all = page == visible(position, start);
-  if (page > 0) {
+  const bool some_paged = page > seen.first;
+  if (some_paged) {
     ops_.score({q, group_, work_.page_tile.data(), head_dim_, tokens_, scores});
   }
-  if (all) return;
-  float* exact = page > 0 ? work_.other.data() : scores;
+  if (page == seen.last) return;
+  float* exact = some_paged ? work_.other.data() : scores;
   ops_.score({q, group_, work_.exact_tile.data(), head_dim_, tokens_, exact});
-  if (page == 0) return;
+  if (!some_paged) return;
   for (int h = 0; h < group_; ++h) {
     const int64_t row = int64_t{h} * tokens_;
     std::copy(exact + row + page, exact + row + tokens_, scores + row + page);
   }
 }
 
-void QueryBlock::soften(int64_t from, int64_t start) {
-  for (int64_t p = from; p < end_; ++p) {
+void QueryBlock::soften(const Span& span) {
+  const int64_t count = (span.to - span.from) * group_ * tokens_;
+  if (queries_.softcap > 0) ops_.softcap(queries_.softcap, count, scores_of(span.from));
+  for (int64_t p = span.from; p < span.to; ++p) {
     for (int h = 0; h < group_; ++h) {
       kernels::RowState& state = work_.states[row_of(p) + h];
       const float factor =
-          ops_.softmax(scores_of(p) + h * tokens_, tokens_, visible(p, start), &state);
+          ops_.softmax(scores_of(p) + h * tokens_, tokens_, visible(p, span.start), &state);
       if (factor != 1.0f) ops_.rescale(factor, head_dim_, acc_of(p) + h * padded_);
     }
   }
@@ -191,31 +219,35 @@ void QueryBlock::soften(int64_t from, int64_t start) {
 
 // Queries that see the whole tile from one source go together; the others one by one, over the
 // columns they see.
-void QueryBlock::accumulate(int64_t from, int64_t start) {
-  const Sources value_sources = sources(work_.value_views, from, start);
-  int64_t p = from;
-  for (; p < end_; ++p) {
-    const int seen = visible(p, start);
-    if (!value_sources.mixed() && seen == tokens_) break;  // so do all later ones
-    const int page = from_page(work_.value_views[p - first_], p, start);
-    accumulate_rows(p, 1, 0, page, work_.page_tile.data());
-    accumulate_rows(p, 1, page, seen, work_.exact_tile.data());
-  }
+void QueryBlock::accumulate(const Span& span) {
+  const Sources value_sources = sources(work_.value_views, span);
   AlignedFloats& tile = value_sources.page ? work_.page_tile : work_.exact_tile;
-  accumulate_rows(p, end_ - p, 0, tokens_, tile.data());
+  int64_t p = span.from;
+  while (p < span.to) {
+    int64_t whole = p;
+    while (!value_sources.mixed() && whole < span.to && sees_all(whole, span.start)) ++whole;
+    accumulate_rows(p, whole - p, {0, tokens_}, tile.data());
+    p = whole;
+    if (p == span.to) break;
+    const kernels::Columns seen = visible(p, span.start);
+    const int page = from_page(work_.value_views[p - first_], p, span.start);
+    accumulate_rows(p, 1, {seen.first, page}, work_.page_tile.data());
+    accumulate_rows(p, 1, {page, seen.last}, work_.exact_tile.data());
+    ++p;
+  }
 }
 
-void QueryBlock::accumulate_rows(int64_t position, int64_t queries, int first, int last,
+void QueryBlock::accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns,
                                  const float* tile) {
-  if (queries == 0 || first == last) return;
+  if (queries == 0 || columns.first == columns.last) return;
   kernels::AccumulateArgs args;
   args.p = scores_of(position);
   args.rows = static_cast<int>(queries * group_);
   args.tokens = tokens_;
   args.values = tile;
   args.head_dim = head_dim_;
-  args.first = first;
-  args.last = last;
+  args.first = columns.first;
+  args.last = columns.last;
   args.acc = acc_of(position);
   ops_.accumulate(args);
 }

@@ -22,6 +22,9 @@ namespace kvsweep::cache {
 // tile 64-127 is built twice, columns 0-31 of its scores come from the decoded keys and 32-36 from
 // the exact ones; 37-63 are masked.
 //
+// A sliding window (`queries.window`) hides the tokens before the last `window` ones: tiles that no
+// query of the block sees are left out, and a query takes only its columns of the others.
+//
 // Tile borders lie at multiples of the page, never relative to a query, and all work on a query is
 // one chain of operations that depends on its position, its view and the instruction set alone.
 //

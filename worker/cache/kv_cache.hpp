@@ -76,6 +76,8 @@ class KvCache {
     int64_t head_stride = 0;
     int group = 1;  // query heads per KV head
     float scale = 1.0f;
+    int64_t window = 0;  // tokens a query sees, itself included (sliding window); 0 = all
+    float softcap = 0;   // scaled scores become cap * tanh(s / cap) (Gemma 2); 0 = as they are
   };
   void attend(int layer, int kv_head, const Queries& queries) const;
 

@@ -114,11 +114,13 @@ void BatchRunner::fill_batch(const std::vector<Job>& jobs) {
     Active& active = *planned.active;
     const Job& job = jobs[static_cast<size_t>(active.job)];
     const int64_t first_row = static_cast<int64_t>(batch_.tokens.size());
+    const int64_t length = job.length > 0 ? job.length : job.most_tokens;
     segments_.push_back({&active.cache, active.job, first_row, planned.count});
     for (int64_t i = 0; i < planned.count; ++i) {
       const int64_t position = active.fed + i;
       batch_.tokens.push_back(job.tokens[static_cast<size_t>(position)]);
       batch_.positions.push_back(static_cast<int32_t>(position));
+      batch_.lengths.push_back(static_cast<int32_t>(length));
       if (position < job.first_logit) continue;
       batch_.logit_rows.push_back(static_cast<int32_t>(first_row + i));
       wanted_.push_back({active.job, position});

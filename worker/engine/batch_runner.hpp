@@ -23,6 +23,7 @@ struct Job {
   int64_t prompt_tokens = 0;    // the first tokens, which are the prompt for the scheme's view
   int64_t first_logit = 0;      // position from which logits are wanted
   int64_t most_tokens = 0;      // tokens it may be fed in the end: what its cache must hold
+  int64_t length = 0;           // tokens as the request allows, for model::Batch; 0: most_tokens
 };
 
 struct JobStats {

@@ -39,6 +39,8 @@ Status CacheAttention::attend(const model::AttentionCall& call) {
     queries.head_stride = call.head_dim;
     queries.group = group;
     queries.scale = call.scale;
+    queries.window = call.window;
+    queries.softcap = call.softcap;
     segment.cache->attend(call.layer, kv_head, queries);
   });
   for (const Segment& segment : segments_) segment.cache->end_layer(call.layer);

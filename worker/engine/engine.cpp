@@ -155,7 +155,7 @@ namespace {
 
 std::string baseline_key(const SequenceRequest& request, BaseType base) {
   const Job job = ForcedHandler::job(request);
-  return BaselineCache::key(job.tokens, job.first_logit, base);
+  return fmt::format("{}/{}", BaselineCache::key(job.tokens, job.first_logit, base), job.length);
 }
 
 }  // namespace

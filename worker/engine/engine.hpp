@@ -26,7 +26,8 @@ struct EngineOptions {
 
 // One sequence to run. Exactly one of the two modes:
 //   generate: reference empty; decode greedily up to max_new_tokens
-//   forced:   reference given; feed it and score every position against the baseline
+//   forced:   reference given; feed it and score every position against the baseline. Here too
+//             max_new_tokens is what the generation was allowed: RoPE may depend on it
 struct SequenceRequest {
   std::vector<int32_t> prompt;
   std::vector<int32_t> reference;

@@ -27,7 +27,7 @@ GenerateHandler::GenerateHandler(const std::vector<Ticket>& tickets, const RunOp
 // The last token generated is never fed.
 Job GenerateHandler::job(const SequenceRequest& request) {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
-  return {request.prompt, prompt, prompt - 1, prompt + request.max_new_tokens - 1};
+  return {request.prompt, prompt, prompt - 1, prompt + request.max_new_tokens - 1, 0};
 }
 
 Status GenerateHandler::row(int64_t job, int64_t, const float* logits) {
@@ -63,7 +63,8 @@ ForcedHandler::ForcedHandler(const std::vector<Ticket>& tickets,
   }
 }
 
-// The last reference token is scored, never fed.
+// The last reference token is scored, never fed. The length is that of the generation which the
+// reference came from, so that both see the same keys.
 Job ForcedHandler::job(const SequenceRequest& request) {
   Job job;
   job.tokens = request.prompt;
@@ -71,6 +72,7 @@ Job ForcedHandler::job(const SequenceRequest& request) {
   job.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   job.first_logit = job.prompt_tokens - 1;
   job.most_tokens = static_cast<int64_t>(job.tokens.size());
+  job.length = std::max(job.most_tokens, job.prompt_tokens + request.max_new_tokens - 1);
   return job;
 }
 

@@ -142,9 +142,19 @@ void accumulate(const AccumulateArgs& a) {
   chains_of_all<true>(c, a.rows, stride);
 }
 
-float softmax(float* scores, int tokens, int visible, RowState* state) {
+// tanh |x| = (1 - e) / (1 + e) with e = exp(-2 |x|): absolute error below 1e-7.
+void softcap(float cap, int64_t count, float* scores) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float x = scores[i] / cap;
+    const float e = exp_one(-2 * __builtin_fabsf(x));
+    scores[i] = cap * __builtin_copysignf((1 - e) / (1 + e), x);
+  }
+}
+
+float softmax(float* scores, int tokens, Columns visible, RowState* state) {
   const float kInfinity = __builtin_inff();
-  for (int j = visible; j < tokens; ++j) scores[j] = -kInfinity;
+  for (int j = 0; j < visible.first; ++j) scores[j] = -kInfinity;
+  for (int j = visible.last; j < tokens; ++j) scores[j] = -kInfinity;
   Vec lanes = Vec{} - kInfinity;
   for (int j = 0; j < tokens; j += kLanes) {
     const Vec s = load(scores + j);

@@ -63,6 +63,12 @@ struct RowState {
   float sum = 0;
 };
 
+// Columns first .. last - 1 of a tile, at least one.
+struct Columns {
+  int first = 0;
+  int last = 0;
+};
+
 // acc[r][d] += sum over first <= j < last of p[r][j] * values[j][d], j ascending.
 struct AccumulateArgs {
   const float* p = nullptr;  // [rows][tokens]
@@ -91,9 +97,11 @@ struct CpuOps {
   bool (*narrow)(Element type, const float* from, int64_t count, void* to);
 
   void (*score)(const ScoreArgs& args);
-  // Turns the scores of one row into weights exp(s - max) over the first `visible` columns, zero
-  // beyond, updates the state and returns the factor for what was accumulated before.
-  float (*softmax)(float* scores, int tokens, int visible, RowState* state);
+  // scores[i] = cap * tanh(scores[i] / cap) for i < count, cap > 0.
+  void (*softcap)(float cap, int64_t count, float* scores);
+  // Turns the scores of one row into weights exp(s - max) over its visible columns, zero elsewhere,
+  // updates the state and returns the factor for what was accumulated before.
+  float (*softmax)(float* scores, int tokens, Columns visible, RowState* state);
   void (*rescale)(float factor, int head_dim, float* acc);
   void (*accumulate)(const AccumulateArgs& args);
 };

@@ -16,6 +16,7 @@ const CpuOps* ops() {
                                     widen,
                                     narrow,
                                     score,
+                                    softcap,
                                     softmax,
                                     rescale,
                                     accumulate};

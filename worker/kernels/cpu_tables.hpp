@@ -16,7 +16,8 @@ void packed_keys(const PackedTile& tile, float* keys);
 void packed_values(const PackedTile& tile, float* values);
 
 void score(const ScoreArgs& args);
-float softmax(float* scores, int tokens, int visible, RowState* state);
+void softcap(float cap, int64_t count, float* scores);
+float softmax(float* scores, int tokens, Columns visible, RowState* state);
 void rescale(float factor, int head_dim, float* acc);
 void accumulate(const AccumulateArgs& args);
 

@@ -31,6 +31,15 @@ bool ConfigFields::has(const std::string& name) const {
   return found != json_.end() && !found->is_null();
 }
 
+bool ConfigFields::is_null(const std::string& name) const {
+  const auto found = json_.find(name);
+  return found != json_.end() && found->is_null();
+}
+
+bool ConfigFields::same(const std::string& a, const std::string& b) const {
+  return has(a) && has(b) && json_.at(a) == json_.at(b);
+}
+
 Error ConfigFields::error(const std::string& name, const std::string& what) const {
   return bad_input(fmt::format("{}: {}{} {}", where_, prefix_, name, what));
 }
@@ -103,10 +112,43 @@ Result<std::vector<std::string>> ConfigFields::texts(const std::string& name) co
   return out;
 }
 
+Result<std::vector<int64_t>> ConfigFields::integers(const std::string& name, int64_t low,
+                                                    int64_t high) const {
+  if (!has(name)) return missing(name);
+  const std::string expected = fmt::format("a list of whole numbers from {} to {}", low, high);
+  if (!json_.at(name).is_array()) return mistyped(name, expected);
+  std::vector<int64_t> out;
+  for (const Json& entry : json_.at(name)) {
+    const bool fits = entry.is_number_integer() &&
+                      !(entry.is_number_unsigned() && entry.get<uint64_t>() > INT64_MAX) &&
+                      entry.get<int64_t>() >= low && entry.get<int64_t>() <= high;
+    if (!fits) return mistyped(name, expected);
+    out.push_back(entry.get<int64_t>());
+  }
+  return out;
+}
+
+Result<std::vector<double>> ConfigFields::positives(const std::string& name) const {
+  if (!has(name)) return missing(name);
+  const std::string expected = "a list of numbers above zero";
+  if (!json_.at(name).is_array()) return mistyped(name, expected);
+  std::vector<double> out;
+  for (const Json& entry : json_.at(name)) {
+    const double number = entry.is_number() ? entry.get<double>() : 0.0;
+    if (!std::isfinite(number) || number <= 0) return mistyped(name, expected);
+    out.push_back(number);
+  }
+  return out;
+}
+
 Result<ConfigFields> ConfigFields::object(const std::string& name) const {
   if (!has(name)) return missing(name);
   if (!json_.at(name).is_object()) return mistyped(name, "an object");
   return ConfigFields(json_.at(name), where_, prefix_ + name + ".");
+}
+
+ConfigFields ConfigFields::empty(const std::string& name) const {
+  return ConfigFields(Json::object(), where_, prefix_ + name + ".");
 }
 
 }  // namespace kvsweep::model

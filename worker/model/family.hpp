@@ -16,7 +16,7 @@ struct FamilyContext {
   LoadOptions options;
 };
 
-#define KVSWEEP_FAMILY(id, architecture) \
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) \
   Result<std::unique_ptr<Model>> load_##id(const FamilyContext& context);
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY

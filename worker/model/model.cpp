@@ -23,7 +23,7 @@ struct Family {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> table = {
-#define KVSWEEP_FAMILY(id, architecture) {architecture, load_##id},
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) {architecture, load_##id},
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
   };

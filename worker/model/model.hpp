@@ -15,8 +15,11 @@ namespace kvsweep::model {
 
 // One forward pass over the rows (tokens) of any number of sequences, one after the other.
 struct Batch {
-  std::vector<int32_t> tokens;      // [rows], ids below vocab_size()
-  std::vector<int32_t> positions;   // [rows], in the row's own sequence, from 0
+  std::vector<int32_t> tokens;     // [rows], ids below vocab_size()
+  std::vector<int32_t> positions;  // [rows], in the row's own sequence, from 0
+  // [rows], tokens that the row's sequence may have in the end: some RoPE types depend on it. The
+  // same for all rows that a sequence ever has, in whatever batches.
+  std::vector<int32_t> lengths;
   std::vector<int32_t> logit_rows;  // rows whose logits are wanted, ascending
 };
 
@@ -28,6 +31,8 @@ struct AttentionCall {
   int kv_heads = 0;
   int head_dim = 0;
   float scale = 1.0f;              // multiplies q·k
+  int64_t window = 0;              // tokens a query sees, itself included; 0: all
+  float softcap = 0.0f;            // scaled scores s become cap tanh(s / cap); 0: no cap
   const float* queries = nullptr;  // [rows, heads, head_dim], after RoPE
   const float* keys = nullptr;     // [rows, kv_heads, head_dim], after RoPE
   const float* values = nullptr;   // [rows, kv_heads, head_dim]

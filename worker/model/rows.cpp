@@ -67,6 +67,29 @@ void silu_times(const float* gate, const float* up, int64_t width, float* out) {
   }
 }
 
+// (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)).
+KVSWEEP_CLONES
+void gelu_tanh_times(const float* gate, const float* up, int64_t width, float* out) {
+  for (int64_t i = 0; i < width; ++i) {
+    const float g = gate[i];
+    const float z = 0.7978845608028654f * (g + 0.044715f * (g * g * g));
+    out[i] = g / (1.0f + exp_of(-2.0f * z)) * up[i];
+  }
+}
+
+// tanh(z) = 1 - 2 / (1 + exp(2 z)): near 0 it loses relative, not absolute, accuracy.
+KVSWEEP_CLONES
+void soft_cap(float* x, float cap, int64_t width) {
+  for (int64_t i = 0; i < width; ++i) {
+    x[i] = cap * (1.0f - 2.0f / (1.0f + exp_of(2.0f * (x[i] / cap))));
+  }
+}
+
+KVSWEEP_CLONES
+void multiply(float* x, float factor, int64_t width) {
+  for (int64_t i = 0; i < width; ++i) x[i] *= factor;
+}
+
 KVSWEEP_CLONES
 void add_to(float* x, const float* y, int64_t width) {
   for (int64_t i = 0; i < width; ++i) x[i] += y[i];

@@ -8,11 +8,21 @@
 namespace kvsweep::model {
 
 // out = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019, eq. 4, with the eps of
-// Hugging Face). x, out [width]; weight [width].
+// Hugging Face). x, out [width], which may be the same; weight [width].
 void rms_norm(const float* x, const float* weight, float eps, int64_t width, float* out);
 
 // out = silu(gate) * up, silu(g) = g / (1 + exp(-g)); all [width].
 void silu_times(const float* gate, const float* up, int64_t width, float* out);
+
+// out = gelu(gate) * up, gelu(g) = g / 2 (1 + tanh(sqrt(2 / pi) (g + 0.044715 g^3))) (Hendrycks and
+// Gimpel 2016, the approximation by tanh); all [width].
+void gelu_tanh_times(const float* gate, const float* up, int64_t width, float* out);
+
+// x = cap tanh(x / cap), x [width].
+void soft_cap(float* x, float cap, int64_t width);
+
+// x *= factor, x [width].
+void multiply(float* x, float factor, int64_t width);
 
 // x += y, both [width].
 void add_to(float* x, const float* y, int64_t width);

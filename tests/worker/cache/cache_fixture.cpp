@@ -17,6 +17,7 @@ std::string Case::text() const {
                   " residual " +
                   (options.residual ? std::to_string(*options.residual) : "default") + " base " +
                   std::string(to_string(base)) + " query group " + std::to_string(group) +
+                  " window " + std::to_string(window) + " softcap " + std::to_string(softcap) +
                   " prompt " + std::to_string(prompt) + " tokens " + std::to_string(tokens) +
                   " seed " + std::to_string(seed) + " layers";
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -110,6 +111,8 @@ Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs&
       queries.head_stride = head_dim;
       queries.group = group;
       queries.scale = setup.scale(layer);
+      queries.window = setup.config.window;
+      queries.softcap = setup.config.softcap;
       cache.attend(layer, head, queries);
     }
     cache.end_layer(layer);
@@ -231,14 +234,18 @@ void brute_force_layer(const Sequence& setup, int layer, std::vector<float>& out
       const float* q = setup.queries[layer].data() + at;
       std::vector<double> weights(p + 1);
       double max = -1e300, sum = 0;
-      for (int64_t j = 0; j <= p; ++j) {
+      const int64_t window = setup.config.window;
+      const int64_t oldest = window > 0 ? std::max<int64_t>(0, p + 1 - window) : 0;
+      for (int64_t j = oldest; j <= p; ++j) {
         const double* key = row(k, j, view.keys[p], j * heads + h / group, head_dim);
         double dot = 0;
         for (int d = 0; d < head_dim; ++d) dot += q[d] * key[d];
         weights[j] = dot * setup.scale(layer);
+        const double cap = setup.config.softcap;
+        if (cap > 0) weights[j] = cap * std::tanh(weights[j] / cap);
         max = std::max(max, weights[j]);
       }
-      for (double& w : weights) sum += w = std::exp(w - max);
+      for (int64_t j = oldest; j <= p; ++j) sum += weights[j] = std::exp(weights[j] - max);
       std::vector<double> mean(head_dim, 0.0);
       for (int64_t j = 0; j <= p; ++j) {
         const double* value = row(v, j, view.values[p], j * heads + h / group, head_dim);

@@ -19,6 +19,8 @@ struct Case {
   std::vector<LayerGeometry> layers = {{1, 64}};
   BaseType base = BaseType::fp16;
   int group = 1;  // query heads per KV head
+  int64_t window = 0;
+  float softcap = 0;
   int64_t prompt = 1;
   int64_t tokens = 1;  // prompt and decoded ones
   uint64_t seed = 1;

@@ -48,6 +48,9 @@ Case random_case(std::mt19937_64& rng) {
   c.pairs = {{pick_codec(rng), pick_codec(rng)}};
   c.group = static_cast<int>(1 + rng() % 4);
   c.tokens = 1 + static_cast<int64_t>(rng() % 200);
+  const int64_t windows[] = {0, 0, 1, 7, 64, 100};
+  c.window = windows[rng() % 6];
+  c.softcap = rng() % 3 == 0 ? 5.0f : 0.0f;
   c.prompt = 1 + static_cast<int64_t>(rng() % c.tokens);
   c.seed = rng();
   return c;

@@ -263,7 +263,7 @@ TEST_P(CpuOpsTest, SoftmaxWeightsEqualDouble) {
       for (int j = 0; j < tokens; ++j) scores[j] = float(top - span * j / tokens);
       const std::vector<float> s = scores;
       RowState state;
-      EXPECT_EQ(ops_->softmax(scores.data(), tokens, 100, &state), 0.0f);
+      EXPECT_EQ(ops_->softmax(scores.data(), tokens, {0, 100}, &state), 0.0f);
       EXPECT_EQ(state.max, s[0]);
       double sum = 0;
       for (int j = 0; j < 100; ++j) {
@@ -280,24 +280,53 @@ TEST_P(CpuOpsTest, SoftmaxWeightsEqualDouble) {
 TEST_P(CpuOpsTest, SoftmaxRescalesWhatCameBefore) {
   std::vector<float> low(64, 1.0f), high(64, 3.0f), lower(64, -200.0f);
   RowState state;
-  ops_->softmax(low.data(), 64, 64, &state);
+  ops_->softmax(low.data(), 64, {0, 64}, &state);
   EXPECT_EQ(state.sum, 64.0f);
-  const float factor = ops_->softmax(high.data(), 64, 1, &state);
+  const float factor = ops_->softmax(high.data(), 64, {0, 1}, &state);
   EXPECT_NEAR(factor, std::exp(-2.0), 1e-7);
   EXPECT_NEAR(state.sum, 64 * std::exp(-2.0) + 1, 1e-5);
   const float before = state.sum;
-  EXPECT_EQ(ops_->softmax(lower.data(), 64, 64, &state), 1.0f);  // exactly: nothing is rescaled
-  EXPECT_EQ(state.sum, before);                                  // exp(-203) counts as 0
+  EXPECT_EQ(ops_->softmax(lower.data(), 64, {0, 64}, &state),
+            1.0f);               // exactly: nothing is rescaled
+  EXPECT_EQ(state.sum, before);  // exp(-203) counts as 0
   std::vector<float> acc(32, 2.0f);
   ops_->rescale(0.5f, 20, acc.data());
   EXPECT_EQ(acc, std::vector<float>(32, 1.0f));
+}
+
+TEST_P(CpuOpsTest, SoftmaxHidesTheColumnsBeforeTheFirst) {
+  std::vector<float> scores(64, 50.0f);
+  for (int j = 10; j < 20; ++j) scores[j] = 1.0f;
+  RowState state;
+  ops_->softmax(scores.data(), 64, {10, 20}, &state);
+  EXPECT_EQ(state.max, 1.0f);
+  EXPECT_EQ(state.sum, 10.0f);
+  for (int j = 0; j < 64; ++j) EXPECT_EQ(scores[j], j >= 10 && j < 20 ? 1.0f : 0.0f) << j;
+}
+
+TEST_P(CpuOpsTest, SoftcapEqualsDouble) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> scores = {0.0f, -0.0f, 1e-8f, -3e-4f, 0.1f, -2.0f, 49.0f, -200.0f, 1e30f};
+  std::mt19937 rng(std::random_device{}());
+  std::normal_distribution<float> normal(0, 60);
+  for (int i = 0; i < 500; ++i) scores.push_back(normal(rng));
+  const std::vector<float> before = scores;
+  ops_->softcap(50.0f, static_cast<int64_t>(scores.size()), scores.data());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(scores[i], 50 * std::tanh(double{before[i]} / 50), 1e-5) << before[i];
+  }
+  float odd[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+  ops_->softcap(50.0f, 3, odd);
+  EXPECT_EQ(odd[0], 50.0f);
+  EXPECT_EQ(odd[1], -50.0f);
+  EXPECT_TRUE(std::isnan(odd[2]));
 }
 
 TEST_P(CpuOpsTest, ANanScoreStaysVisible) {
   std::vector<float> scores(64, 1.0f);
   scores[17] = std::numeric_limits<float>::quiet_NaN();
   RowState state;
-  ops_->softmax(scores.data(), 64, 64, &state);
+  ops_->softmax(scores.data(), 64, {0, 64}, &state);
   EXPECT_TRUE(std::isnan(state.sum));
 }
 

@@ -63,6 +63,49 @@ TEST(Rows, SiluTimes) {
   }
 }
 
+TEST(Rows, GeluTanhTimes) {
+  for (const int64_t width : kWidths) {
+    const auto gate = random_values(width, 8, -20, 20);
+    const auto up = random_values(width, 9, -2, 2);
+    std::vector<float> out(gate.size());
+    gelu_tanh_times(gate.data(), up.data(), width, out.data());
+    for (size_t i = 0; i < gate.size(); ++i) {
+      const double g = gate[i];
+      const double inner = std::sqrt(2 / M_PI) * (g + 0.044715 * g * g * g);
+      const double expected = g / 2 * (1 + std::tanh(inner)) * up[i];
+      EXPECT_NEAR(out[i], expected, 2e-6 * (1 + std::fabs(expected))) << g;
+    }
+  }
+  const std::vector<float> gate = {-1e4f, 1e4f, 0.0f, std::numeric_limits<float>::quiet_NaN()};
+  const std::vector<float> up = {1, 1, 1, 1};
+  std::vector<float> out(4);
+  gelu_tanh_times(gate.data(), up.data(), 4, out.data());
+  EXPECT_NEAR(out[0], 0, 1e-30);
+  EXPECT_EQ(out[1], 1e4f);
+  EXPECT_EQ(out[2], 0.0f);
+  EXPECT_TRUE(std::isnan(out[3]));
+}
+
+TEST(Rows, SoftCap) {
+  for (const int64_t width : kWidths) {
+    const auto x = random_values(width, 10, -200, 200);
+    for (const float cap : {0.5f, 30.0f, 50.0f}) {
+      auto out = x;
+      soft_cap(out.data(), cap, width);
+      for (size_t i = 0; i < x.size(); ++i) {
+        EXPECT_NEAR(out[i], cap * std::tanh(static_cast<double>(x[i]) / cap), 3e-7 * cap) << x[i];
+      }
+    }
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {infinity, -infinity, 0.0f, std::numeric_limits<float>::quiet_NaN()};
+  soft_cap(x.data(), 30.0f, 4);
+  EXPECT_EQ(x[0], 30.0f);
+  EXPECT_EQ(x[1], -30.0f);
+  EXPECT_EQ(x[2], 0.0f);
+  EXPECT_TRUE(std::isnan(x[3]));
+}
+
 TEST(Rows, RotateTurnsPairsOfHalves) {
   // Two heads of 4 channels, angles 90 and 0 degrees: (a, b, c, d) -> (-c, b, a, d).
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
