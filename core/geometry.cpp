@@ -120,7 +120,7 @@ Result<std::vector<std::string>> weight_files(const std::string& model_dir) {
   if (!fs::exists(index, ignored)) {
     return bad_input(model_dir +
                      " has no model.safetensors and no model.safetensors.index.json; point to a "
-                     "Hugging Face model folder");
+                     "Hugging Face model folder or to a .gguf file");
   }
   KVSWEEP_ASSIGN(const Json json, read_json_file(index));
   JsonReader reader(json, index);

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "tests/support/gguf_writer.hpp"
 #include "tests/worker/text/support.hpp"
 #include "worker/text/chat_template.hpp"
@@ -65,12 +67,18 @@ std::vector<std::string> merges_of(const Json& document) {
   return out;
 }
 
-// The scores of SentencePiece's BPE: the n-th piece that was made has -n; specials and bytes come
-// first and have 0.
-std::vector<float> scores_of(const Vocabulary& vocabulary) {
+// Scores in the order in which merges make tokens; what no merge makes comes last.
+std::vector<float> scores_of(const Vocabulary& vocabulary, const std::vector<std::string>& merges) {
+  std::map<std::string, float> made;
+  for (const std::string& merge : merges) {
+    const size_t space = merge.find(' ');
+    const auto next = -static_cast<float>(made.size());
+    made.emplace(merge.substr(0, space) + merge.substr(space + 1), next);
+  }
   std::vector<float> scores;
-  float made = 0;
-  for (const int32_t kind : vocabulary.kinds) scores.push_back(kind == kNormal ? -made++ : 0.0f);
+  for (const std::string& token : vocabulary.tokens) {
+    scores.push_back(made.count(token) != 0 ? made.at(token) : -1e9f);
+  }
   return scores;
 }
 
@@ -96,7 +104,7 @@ TEST_P(RealVocabulary, CutsAsItsOwnTokenizerJson) {
       .list("tokenizer.ggml.token_type", 5, vocabulary.kinds)
       .flag("tokenizer.ggml.add_bos_token", false);
   if (std::string(GetParam().model) == "llama") {
-    writer.list("tokenizer.ggml.scores", 6, scores_of(vocabulary));
+    writer.list("tokenizer.ggml.scores", 6, scores_of(vocabulary, merges_of(*document)));
   } else {
     writer.list("tokenizer.ggml.merges", merges_of(*document));
   }
@@ -128,7 +136,8 @@ INSTANTIATE_TEST_SUITE_P(Families, RealVocabulary,
                                            RealCase{"llama2", "llama", "default"}),
                          [](const auto& about) { return std::string(about.param.folder); });
 
-// Merges from scores are those that the converter of transformers wrote for Llama 2, in its order.
+// Merges from scores are those that the converter of transformers wrote for a real vocabulary, in
+// its order.
 TEST(GgufTokenizer, MergesFollowFromScores) {
   const std::string path =
       std::string(KVSWEEP_SOURCE_DIR) + "/.deps/tokenizers/llama2/tokenizer.json";
@@ -140,7 +149,7 @@ TEST(GgufTokenizer, MergesFollowFromScores) {
   GgufWriter writer = head("llama", "default");
   writer.list("tokenizer.ggml.tokens", vocabulary.tokens)
       .list("tokenizer.ggml.token_type", 5, vocabulary.kinds)
-      .list("tokenizer.ggml.scores", 6, scores_of(vocabulary))
+      .list("tokenizer.ggml.scores", 6, scores_of(vocabulary, merges_of(*document)))
       .number("tokenizer.ggml.bos_token_id", 1);
   const TempDir dir;
   const auto file = GgufFile::open(dir.write("model.gguf", writer.bytes()));
@@ -182,7 +191,7 @@ TEST(GgufTokenizer, SentencePieceByHand) {
   EXPECT_THAT(*tokenizer->encode("a b", false), ElementsAre(3, 4, 3, 5));
   EXPECT_THAT(*tokenizer->encode("\xc3\xa9", false), ElementsAre(3, 10, 11));  // é as two bytes
   EXPECT_THAT(*tokenizer->encode("a<|end|>b", false), ElementsAre(3, 4, 12, 3, 5));
-  EXPECT_THAT(*tokenizer->encode("[PAD]", false), ElementsAre(3, 14, 15));  // unused: never made
+  EXPECT_THAT(*tokenizer->encode("[PAD]", false), ElementsAre(3, 14, 0));  // unused: never made
   EXPECT_EQ(*tokenizer->decode({3, 9, 3, 10, 11, 2}, true), "abc \xc3\xa9");
   EXPECT_THAT(tokenizer->eos_ids(), ElementsAre(2, 12));
   EXPECT_EQ(tokenizer->eos_text(), "</s>");
