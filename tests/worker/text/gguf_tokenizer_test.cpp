@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "tests/support/gguf_writer.hpp"
@@ -157,8 +158,17 @@ TEST(GgufTokenizer, MergesFollowFromScores) {
   const auto made = gguf_tokenizer(*file);
   ASSERT_TRUE(made.ok()) << made.error().message;
   std::vector<std::string> expected = merges_of(*document);
-  const std::vector<std::string> found = merges_of(*made);
+  std::vector<std::string> found = merges_of(*made);
   ASSERT_EQ(found.size(), expected.size());
+  // The tokens that are made come in one order; the ways to make one token do not: this vocabulary
+  // was converted before transformers sorted them by length.
+  const auto made_by = [](std::vector<std::string> merges) {
+    for (std::string& merge : merges) merge.erase(merge.find(' '), 1);
+    return merges;
+  };
+  EXPECT_TRUE(made_by(found) == made_by(expected));
+  std::sort(found.begin(), found.end());
+  std::sort(expected.begin(), expected.end());
   EXPECT_TRUE(found == expected);
 }
 
@@ -184,6 +194,9 @@ TEST(GgufTokenizer, SentencePieceByHand) {
   const TempDir dir;
   const auto tokenizer = Tokenizer::load(dir.write("model.gguf", small_sentencepiece().bytes()));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const auto file = GgufFile::open(dir.path() + "/model.gguf");
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(merges_of(*gguf_tokenizer(*file)), ElementsAre("a b", "b c", "ab c", "a bc"));
   EXPECT_THAT(*tokenizer->encode("abc", false), ElementsAre(3, 9));
   EXPECT_THAT(*tokenizer->encode("bcb", false), ElementsAre(3, 8, 5));
   EXPECT_THAT(*tokenizer->encode("abc", true),
