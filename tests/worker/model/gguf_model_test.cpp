@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/worker/model/support.hpp"

@@ -137,8 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Families, RealVocabulary,
                                            RealCase{"llama2", "llama", "default"}),
                          [](const auto& about) { return std::string(about.param.folder); });
 
-// Merges from scores are those that the converter of transformers wrote for a real vocabulary, in
-// its order.
+// Merges from scores are those that the converter of transformers wrote for a real vocabulary.
 TEST(GgufTokenizer, MergesFollowFromScores) {
   const std::string path =
       std::string(KVSWEEP_SOURCE_DIR) + "/.deps/tokenizers/llama2/tokenizer.json";
