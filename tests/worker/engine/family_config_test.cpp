@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
+#include <map>
+#include <memory>
 
 #include "core/rng.hpp"
 #include "tests/worker/engine/family_models.hpp"
@@ -23,9 +26,17 @@ std::string load_error(const std::string& dir) {
   return model.error().message;
 }
 
+// One folder for each variant, whose config.json is written anew.
+const test::FamilyModel& configured(const std::string& variant, const Json& changes) {
+  static std::map<std::string, std::unique_ptr<test::FamilyModel>> folders;
+  std::unique_ptr<test::FamilyModel>& folder = folders[variant];
+  if (!folder) folder = std::make_unique<test::FamilyModel>(variant);
+  folder->configure(changes);
+  return *folder;
+}
+
 std::string error_with(const std::string& variant, const Json& changes) {
-  const test::FamilyModel files(variant, changes);
-  return load_error(files.dir());
+  return load_error(configured(variant, changes).dir());
 }
 
 const Json kSizes[] = {0, -3, 1000000000, 9223372036854775807, 2.5, "64", Json::array({64}), true};
@@ -201,9 +212,75 @@ TEST(HostileConfig, RandomValues) {
       Json value = *donor;
       if (round % 3 == 1) value = Json::array({*donor, *field});
       if (round % 3 == 2) value = rng.uniform() * 1e3 - 500;
-      load_error(test::FamilyModel(variant, {{field.key(), value}}).dir());
+      error_with(variant, {{field.key(), value}});
     }
   }
+}
+
+// Remembers what every layer asks of attention.
+class Recorder final : public model::AttentionSink, public model::LogitSink {
+ public:
+  Status attend(const model::AttentionCall& call) override {
+    calls.push_back(call);
+    std::fill_n(call.out, call.rows * call.heads * call.head_dim, 0.0f);
+    return {};
+  }
+  Status logits(int64_t, int64_t, const float*) override { return {}; }
+  std::vector<model::AttentionCall> calls;
+};
+
+std::vector<model::AttentionCall> calls_of(const std::string& variant, const Json& changes) {
+  auto model = model::load_model(configured(variant, changes).dir(), {});
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  model::Batch batch;
+  batch.tokens = {5};
+  batch.positions = {0};
+  batch.lengths = {1};
+  Recorder recorder;
+  EXPECT_TRUE((*model)->forward(batch, recorder, recorder).ok());
+  return recorder.calls;
+}
+
+std::vector<int64_t> windows_of(const std::string& variant, const Json& changes = Json::object()) {
+  std::vector<int64_t> windows;
+  for (const model::AttentionCall& call : calls_of(variant, changes)) {
+    windows.push_back(call.window);
+  }
+  return windows;
+}
+
+const Json kRemoved = Json(Json::value_t::discarded);
+
+TEST(AttentionOfFamilies, Windows) {
+  using Windows = std::vector<int64_t>;
+  EXPECT_EQ(windows_of("llama-yarn"), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows_of("mistral-window"), (Windows{9, 9, 9}));
+  EXPECT_EQ(windows_of("mistral-null"), (Windows{0, 0}));
+  EXPECT_EQ(windows_of("qwen2-windows"), (Windows{0, 0, 7, 7}));
+  EXPECT_EQ(windows_of("qwen3-types"), (Windows{11, 0, 11}));
+  EXPECT_EQ(windows_of("phi3-window"), (Windows{13, 13}));
+  EXPECT_EQ(windows_of("gemma2"), (Windows{8, 0, 8, 0}));
+  EXPECT_EQ(windows_of("gemma3"), (Windows{6, 6, 0, 6, 6}));
+  EXPECT_EQ(windows_of("smollm3-windows"), (Windows{0, 10, 0, 10}));
+  // Absent is not null, and a window of the whole context is none.
+  EXPECT_EQ(windows_of("mistral-window",
+                       {{"sliding_window", kRemoved}, {"max_position_embeddings", 8192}}),
+            (Windows{4096, 4096, 4096}));
+  EXPECT_EQ(windows_of("mistral-window", {{"sliding_window", 128}}), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows_of("gemma3", {{"sliding_window_pattern", kRemoved}}), (Windows{6, 6, 6, 6, 6}));
+}
+
+TEST(AttentionOfFamilies, ScalesAndCaps) {
+  const auto gemma = calls_of("gemma2", Json::object());
+  EXPECT_EQ(gemma[0].softcap, 3.0f);
+  EXPECT_FLOAT_EQ(gemma[0].scale, 1.0f / 12);  // of 144, not of 256 channels
+  const auto absent = calls_of(
+      "gemma2", {{"attn_logit_softcapping", kRemoved}, {"query_pre_attn_scalar", kRemoved}});
+  EXPECT_EQ(absent[0].softcap, 50.0f);
+  EXPECT_EQ(absent[0].scale, 1.0f / 16);
+  const auto llama = calls_of("llama-dynamic", Json::object());
+  EXPECT_EQ(llama[0].softcap, 0.0f);
+  EXPECT_EQ(llama[0].scale, 0.125f);
 }
 
 // What must not be refused: other ways to say the same.

@@ -101,12 +101,21 @@ std::string family_of(const std::string& variant) {
   return variant.substr(0, variant.find('-'));
 }
 
-FamilyModel::FamilyModel(const std::string& variant, const Json& changes) {
-  const Json& golden = family_goldens().at(variant);
-  Json config = golden.at("config");
-  config.update(changes);
+FamilyModel::FamilyModel(const std::string& variant) : golden_(family_goldens().at(variant)) {
+  configure(Json::object());
+  dir_.write("model.safetensors", safetensors_of(variant, golden_));
+}
+
+void FamilyModel::configure(const Json& changes) const {
+  Json config = golden_.at("config");
+  for (const auto& [field, value] : changes.items()) {
+    if (value.is_discarded()) {
+      config.erase(field);
+    } else {
+      config[field] = value;
+    }
+  }
   dir_.write("config.json", config.dump());
-  dir_.write("model.safetensors", safetensors_of(variant, golden));
 }
 
 double golden_difference(const Json& one, const std::vector<float>& logits, int64_t vocab) {

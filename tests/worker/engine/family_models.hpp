@@ -19,11 +19,13 @@ std::string family_of(const std::string& variant);
 // Folder with config.json and model.safetensors (F32) of a variant; removed at the end.
 class FamilyModel {
  public:
-  // `changes` replace fields of config.json.
-  explicit FamilyModel(const std::string& variant, const Json& changes = Json::object());
+  explicit FamilyModel(const std::string& variant);
+  // Writes config.json anew with other fields; a discarded value removes one.
+  void configure(const Json& changes) const;
   std::string dir() const { return dir_.path().string(); }
 
  private:
+  const Json& golden_;
   TempDir dir_;
 };
 
