@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """The same measurement as kvsweep_bench_engine, with transformers in fp32.
 
-    python transformers_peer.py --model DIR --tokens FILE [--threads N]
+    python transformers_peer.py --model DIR_OR_GGUF --tokens FILE [--threads N]
 
 FILE is what kvsweep_bench_engine --tokens wrote: the prompts to prefill and the tokens the engine's
 baseline decoded after them. Prints CSV rows in its format, and a comment that says whether both
-decode the same tokens. Needs torch and transformers; started by bench/run_engine.
+decode the same tokens. Needs torch and transformers, for a GGUF file also gguf and accelerate;
+started by bench/run_engine.
 """
 import argparse
 import json
 import time
+from pathlib import Path
 
 import torch
 import transformers
@@ -30,6 +32,11 @@ def run(model, prompt, count):
     return prefilled - started, time.perf_counter() - prefilled, tokens
 
 
+def load(path):
+    folder, options = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
+    return LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32, **options).eval()
+
+
 def cache_bytes(model, tokens):
     config = model.config
     return tokens * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 2 * 4
@@ -42,7 +49,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    model = LlamaForCausalLM.from_pretrained(arguments.model, dtype=torch.float32).eval()
+    model = load(Path(arguments.model))
     print(f"# transformers {transformers.__version__}, torch {torch.__version__}, "
           f"{arguments.threads} threads", flush=True)
     run(model, [1, 2, 3], 3)  # first calls set things up

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "core/clock.hpp"
+#include "core/gguf.hpp"
 #include "core/text.hpp"
 
 extern char** environ;
@@ -125,6 +126,12 @@ int64_t available_memory_bytes() {
 
 int64_t weight_bytes(const std::string& model_dir) {
   int64_t bytes = 0;
+  if (is_gguf_path(model_dir)) {
+    const auto file = GgufFile::open(model_dir);
+    if (!file.ok()) return 0;
+    for (const GgufTensor& tensor : file->tensors()) bytes += 2 * tensor.elements;
+    return bytes;
+  }
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(model_dir, error)) {
     std::error_code ignored;

@@ -28,7 +28,8 @@ std::string program_folder();
 // 0 when it cannot be told.
 int64_t available_memory_bytes();
 
-// Size of all *.safetensors of a model folder; 0 when there are none.
+// Size of all *.safetensors of a model folder, or of a GGUF file's elements at 16 bits; 0 when
+// there are none.
 int64_t weight_bytes(const std::string& model_dir);
 
 // Runs a program with arguments and returns what it wrote to standard output, at most 1 MiB.

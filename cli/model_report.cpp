@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/machine.hpp"
+#include "core/model_config.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep::cli {
@@ -23,7 +24,7 @@ void refuse(ModelReport& report, const std::string& reason) {
 
 // For show only: whether the model is accepted is decided elsewhere.
 void read_config(ModelReport& report) {
-  const auto config = read_json_file(report.path + "/config.json");
+  const auto config = read_model_config(report.path);
   if (!config.ok() || !config->is_object()) return;
   const Json architectures = config->value("architectures", Json());
   if (architectures.is_array() && !architectures.empty() && architectures[0].is_string()) {

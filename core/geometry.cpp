@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/gguf.hpp"
 #include "core/hash.hpp"
 #include "core/json_reader.hpp"
+#include "core/model_config.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep {
@@ -118,7 +120,7 @@ Result<std::vector<std::string>> weight_files(const std::string& model_dir) {
   if (!fs::exists(index, ignored)) {
     return bad_input(model_dir +
                      " has no model.safetensors and no model.safetensors.index.json; point to a "
-                     "Hugging Face model folder");
+                     "Hugging Face model folder or to a .gguf file");
   }
   KVSWEEP_ASSIGN(const Json json, read_json_file(index));
   JsonReader reader(json, index);
@@ -233,14 +235,14 @@ Result<ModelGeometry> geometry_from_json(const Json& json) {
   return geometry;
 }
 
-Result<ModelGeometry> read_geometry(const std::string& model_dir) {
-  const std::string path = (fs::path(model_dir) / "config.json").string();
-  KVSWEEP_ASSIGN(const Json config, read_json_file(path));
-  return geometry_of(config, path);
+Result<ModelGeometry> read_geometry(const std::string& model) {
+  KVSWEEP_ASSIGN(const Json config, read_model_config(model));
+  return geometry_of(config, model_config_path(model));
 }
 
 Status check_model_folder(const std::string& model_dir) {
   KVSWEEP_TRY(read_geometry(model_dir));
+  if (is_gguf_path(model_dir)) return {};  // one file, and it was checked to its end
   KVSWEEP_ASSIGN(std::vector<std::string> files, weight_files(model_dir));
   files.push_back("tokenizer.json");
   for (const std::string& name : files) {
@@ -254,6 +256,7 @@ Status check_model_folder(const std::string& model_dir) {
 }
 
 Result<std::string> model_hash(const std::string& model_dir) {
+  if (is_gguf_path(model_dir)) return sha256_file(model_dir);
   const fs::path dir(model_dir);
   KVSWEEP_ASSIGN(const Json config, read_json_file((dir / "config.json").string()));
   if (!config.is_object()) {

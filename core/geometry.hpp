@@ -1,4 +1,5 @@
-// What the coordinator must know of a model to count cache bytes: read from config.json, no torch.
+// What the coordinator must know of a model to count cache bytes: read from config.json or from the
+// metadata of a GGUF file, no torch. A model is given as a Hugging Face folder or as one GGUF file.
 #pragma once
 
 #include <cstdint>
@@ -41,18 +42,18 @@ int64_t dynamic_context(int64_t trained, double factor);
 Json to_json(const ModelGeometry& geometry);
 Result<ModelGeometry> geometry_from_json(const Json& json);
 
-// Reads DIR/config.json. Error (bad_input) names file, field and value; an unsupported
-// architecture is refused by name.
-Result<ModelGeometry> read_geometry(const std::string& model_dir);
+// Error (bad_input) names file, field and value; an unsupported architecture is refused by name.
+Result<ModelGeometry> read_geometry(const std::string& model);
 
 // Whether everything is there that a model folder needs: a readable config.json of a supported
 // family, every weight file and tokenizer.json. Looks at names only, so it is quick; `model_hash`
-// reads the contents.
+// reads the contents. A GGUF file must be whole and of a supported architecture.
 Status check_model_folder(const std::string& model_dir);
 
 // Identity of a model: SHA-256 over the canonical config (as the engine reads it), the names and
 // SHA-256 of every weight file, tokenizer.json, what tokenizer_config.json changes about it, the
-// chat template and the end-of-sequence ids of generation_config.json. `model_dir` may move.
+// chat template and the end-of-sequence ids of generation_config.json. `model_dir` may move. Of a
+// GGUF file it is the SHA-256 of the file, as sha256sum prints it.
 Result<std::string> model_hash(const std::string& model_dir);
 
 }  // namespace kvsweep

@@ -26,7 +26,7 @@ class Evaluate final : public Verb {
     options.note(
         "Runs the examples of a task under one precision map and under the unquantized "
         "cache, and compares them. Measurements that the database has are not run again.");
-    options.text("--model", "DIR", model_, "Hugging Face model folder");
+    options.text("--model", "PATH", model_, "Hugging Face model folder, or a .gguf file");
     options.text("--map", "MAP", map_,
                  "a kvmap or KVTuner file, uniform:K4V2, or baseline; the "
                  "latter two also with exceptions: uniform:K4V2,5=K8V4,6-7=KV8");
@@ -107,7 +107,9 @@ class Evaluate final : public Verb {
   }
 
   Status check_required() const {
-    if (model_.empty()) return bad_input("--model is missing; give a Hugging Face model folder");
+    if (model_.empty()) {
+      return bad_input("--model is missing; give a Hugging Face model folder or a .gguf file");
+    }
     if (map_.empty()) {
       return bad_input("--map is missing; give a file, uniform:K4V2 or baseline");
     }

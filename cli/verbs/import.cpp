@@ -21,7 +21,7 @@ class Import final : public Verb {
         "beside it, or from the options below.");
     options.positional("FILE", file_, "kvmap JSON or KVTuner YAML");
     options.text("--format", "NAME", format_, "kvmap or kvtuner (default: by content)");
-    options.text("--model", "DIR", model_, "also check that the map fits this model");
+    options.text("--model", "PATH", model_, "also check that the map fits this model");
     scheme_.declare(options);
     database_.declare(options);
     options.flag("--json", json_, "print one JSON document");

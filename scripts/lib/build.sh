@@ -29,13 +29,13 @@ build() {
 }
 
 # run_tests PRESET [CTEST_ARGUMENT...]: never ends the script; the record is in RESULTS. Tests that
-# compare with numpy find the one that the model's conversion uses.
+# compare with numpy find the one that set-up fetched.
 RESULTS=()
 run_tests() {
   local preset=$1 record=$PROJECT_DIR/build/$1.tests.xml
   shift
   rm -f "$record"
   RESULTS+=("$record")
-  PYTHONPATH=$DEPS_DIR/convert PYTHONDONTWRITEBYTECODE=1 \
+  PYTHONPATH=$DEPS_DIR/numpy PYTHONDONTWRITEBYTECODE=1 \
     ctest --preset "$preset" --parallel "$JOBS" --timeout 300 --output-junit "$record" "$@" || true
 }

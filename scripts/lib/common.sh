@@ -7,8 +7,8 @@ STAMPS_DIR=$DEPS_DIR/stamps
 TMP_DIR=$DEPS_DIR/tmp
 LOG_DIR=$DEPS_DIR/logs
 PACKAGES_DIR=$PROJECT_DIR/scripts/packages
-MODEL_NAME=SmolLM2-135M-Instruct
-MODEL_DIR=$DEPS_DIR/models/$MODEL_NAME
+MODELS_DIR=$DEPS_DIR/models
+MODEL_FILE=SmolLM2-135M-Instruct.Q4_1.gguf
 
 # One line of progress. Goes to stdout; errors go to stderr.
 say() { printf '%s\n' "$*"; }

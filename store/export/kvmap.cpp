@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/catalog/page_layout.hpp"
+#include "core/gguf.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "store/export/json_text.hpp"
@@ -81,18 +82,32 @@ Result<std::string> bound_hash(const ExportInput& input) {
   return hash;
 }
 
+// Where the weights lie and what they were made from; of a GGUF file one hash says all.
+Status add_files(const ExportInput& input, const fs::path& path, const std::string& hash,
+                 OrderedJson& model) {
+  if (is_gguf_path(input.model_dir)) {
+    model["weights"] =
+        OrderedJson::array({OrderedJson{{"file", path.filename().string()}, {"sha256", hash}}});
+    model["weight_quant"] = "gguf";
+    return {};
+  }
+  const std::string config_path = (path / "config.json").string();
+  KVSWEEP_ASSIGN(const Json config, read_json_file(config_path));
+  KVSWEEP_ASSIGN(const std::string config_hash, sha256_file(config_path));
+  model["config_sha256"] = config_hash;
+  KVSWEEP_ASSIGN(model["weights"], weights_json(path));
+  const Json quant = config.value("quantization_config", Json());
+  model["weight_quant"] = quant.is_object() ? quant.value("quant_method", "unknown") : "none";
+  return {};
+}
+
 Result<OrderedJson> model_json(const ExportInput& input) {
   OrderedJson model;
   KVSWEEP_ASSIGN(const std::string hash, bound_hash(input));
   if (!input.model_dir.empty()) {
     const fs::path dir = fs::path(input.model_dir).lexically_normal();
     model["id"] = (dir.filename().empty() ? dir.parent_path() : dir).filename().string();
-    KVSWEEP_ASSIGN(const Json config, read_json_file((dir / "config.json").string()));
-    KVSWEEP_ASSIGN(const std::string config_hash, sha256_file((dir / "config.json").string()));
-    model["config_sha256"] = config_hash;
-    KVSWEEP_ASSIGN(model["weights"], weights_json(dir));
-    const Json quant = config.value("quantization_config", Json());
-    model["weight_quant"] = quant.is_object() ? quant.value("quant_method", "unknown") : "none";
+    KVSWEEP_TRY(add_files(input, dir, hash, model));
     model["preceding_quantizers_sha256"] = nullptr;
   }
   if (!hash.empty()) model["hash"] = hash;

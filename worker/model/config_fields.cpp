@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "core/gguf.hpp"
+#include "core/model_config.hpp"
+
 namespace kvsweep::model {
 
 ConfigFields::ConfigFields(Json json, std::string where, std::string prefix)
@@ -15,6 +18,12 @@ Result<ConfigFields> ConfigFields::read(const std::string& path) {
     return bad_input(path + " must hold one JSON object, as Hugging Face writes it");
   }
   return ConfigFields(std::move(json), path);
+}
+
+Result<ConfigFields> ConfigFields::read_model(const std::string& model) {
+  if (!is_gguf_path(model)) return read(model_config_path(model));
+  KVSWEEP_ASSIGN(Json json, read_model_config(model));
+  return ConfigFields(std::move(json), model_config_path(model));
 }
 
 bool ConfigFields::has(const std::string& name) const {

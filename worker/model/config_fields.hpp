@@ -17,6 +17,8 @@ class ConfigFields {
   // put before field names.
   ConfigFields(Json json, std::string where, std::string prefix = "");
   static Result<ConfigFields> read(const std::string& path);
+  // Of a model folder or a GGUF file, whose metadata are given the names of config.json.
+  static Result<ConfigFields> read_model(const std::string& model);
 
   const std::string& where() const { return where_; }
   // Present and not null: Hugging Face writes null for "not set".

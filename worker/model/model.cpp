@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 
+#include "core/model_config.hpp"
 #include "core/text.hpp"
 #include "worker/model/decoder.hpp"
 #include "worker/model/family.hpp"
@@ -42,15 +43,15 @@ Result<Reader> find_family(const ConfigFields& config) {
                                                    join(architectures(), ", ")));
 }
 
-Result<DecoderConfig> read_model_config(const std::string& model_dir) {
-  const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
+Result<DecoderConfig> configured_decoder(const std::string& model_dir) {
+  const std::string path = model_config_path(model_dir);
   if (std::error_code code; !std::filesystem::exists(path, code)) {
     return bad_input(
         fmt::format("{} is missing; {} must be a model folder as Hugging Face "
-                    "publishes them",
+                    "publishes them, or a .gguf file",
                     path, model_dir));
   }
-  KVSWEEP_ASSIGN(const ConfigFields fields, ConfigFields::read(path));
+  KVSWEEP_ASSIGN(const ConfigFields fields, ConfigFields::read_model(model_dir));
   KVSWEEP_ASSIGN(const Reader read, find_family(fields));
   return read(fields);
 }
@@ -58,7 +59,7 @@ Result<DecoderConfig> read_model_config(const std::string& model_dir) {
 }  // namespace
 
 Status check_model(const std::string& model_dir) {
-  KVSWEEP_TRY(read_model_config(model_dir));
+  KVSWEEP_TRY(configured_decoder(model_dir));
   KVSWEEP_TRY(WeightFiles::open(model_dir));
   return {};
 }
@@ -71,7 +72,7 @@ std::vector<std::string> architectures() {
 
 Result<std::unique_ptr<Model>> load_model(const std::string& model_dir,
                                           const LoadOptions& options) {
-  KVSWEEP_ASSIGN(DecoderConfig config, read_model_config(model_dir));
+  KVSWEEP_ASSIGN(DecoderConfig config, configured_decoder(model_dir));
   set_threads(options.threads);
   try {
     return load_decoder(model_dir, std::move(config));

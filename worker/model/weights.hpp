@@ -1,4 +1,6 @@
-// The weight files of a Hugging Face folder: model.safetensors, or shards with an index.
+// The weights of a model by the names that Hugging Face gives them, whatever file they lie in: a
+// folder's model.safetensors, its shards with an index, or one GGUF file. A linear layer that AWQ
+// or GPTQ stored in 4 bits is served as the matrix it stands for.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +11,17 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "worker/model/stored_matrix.hpp"
 
 namespace kvsweep::model {
-
-// A tensor kept in the type of its file, for the embedding table: rows are widened when used.
-// Owns its bytes. Immutable; thread-safe.
-class StoredMatrix {
- public:
-  enum class Type { f32, f16, bf16 };
-  StoredMatrix() = default;
-  StoredMatrix(Type type, int64_t rows, int64_t columns, const uint8_t* bytes);
-
-  int64_t rows() const { return rows_; }
-  int64_t columns() const { return columns_; }
-  void widen(int64_t first_row, int64_t rows, float* out) const;  // [rows, columns]
-
- private:
-  Type type_ = Type::f32;
-  int64_t rows_ = 0;
-  int64_t columns_ = 0;
-  std::vector<uint8_t> bytes_;
-};
 
 // Not thread-safe. The files stay mapped until it is destroyed.
 class WeightFiles {
  public:
-  // bad_input: no safetensors in the folder, a shard that is missing or not what the index says, a
-  // truncated file, a header that lies about sizes, a tensor that is there twice.
-  static Result<WeightFiles> open(const std::string& model_dir);
+  // `model` is a folder or a GGUF file. bad_input: no safetensors in the folder, a shard that is
+  // missing or not what the index says, a truncated file, a header that lies about sizes, a tensor
+  // that is there twice.
+  static Result<WeightFiles> open(const std::string& model);
   WeightFiles(WeightFiles&&) noexcept;
   WeightFiles& operator=(WeightFiles&&) noexcept;
   ~WeightFiles();
@@ -53,8 +38,9 @@ class WeightFiles {
   int64_t elements() const;  // of all tensors
   bool has(const std::string& name) const;
 
-  // Both check presence, shape, type (F32, F16, BF16) and that all values are finite; an error
-  // names file and tensor, what was found and what is expected, and mark the tensor as used.
+  // Both check presence, shape, type (F32, F16, BF16; of GGUF also blocks) and that all values are
+  // finite, and mark the tensor as used; an error names file and tensor, what was found and what is
+  // expected.
   Status read(const std::string& name, const std::vector<int64_t>& shape, float* out);
   Result<StoredMatrix> stored(const std::string& name, int64_t rows, int64_t columns);
 
@@ -63,8 +49,9 @@ class WeightFiles {
   // Whether both tensors are there, with the same type, shape and bytes.
   bool same_bytes(const std::string& a, const std::string& b) const;
 
-  // bad_input when a tensor was neither read nor ignored: the files hold another model than
-  // config.json describes. Rotary frequencies that old checkpoints store are accepted.
+  // bad_input when a tensor was neither read nor ignored: the files hold another model than the
+  // configuration describes. Rotary frequencies that old checkpoints store, and
+  // biases of zeros, are accepted.
   Status check_all_used() const;
 
  private:

@@ -22,6 +22,9 @@ void kvs_limit_memory(uint64_t bytes);
 
 /* --- tokenizers */
 KvsTokenizer* kvs_tokenizer_load(const char* path, char** error);
+/* The same from the contents of a tokenizer.json; `path` names their origin in errors. */
+KvsTokenizer* kvs_tokenizer_from_json(const char* json, size_t length, const char* path,
+                                      char** error);
 /* Applies a JSON object: add_bos_token, add_eos_token (with bos_token, eos_token), prepend_scheme.
  * Right after loading only, before any other call. 0, or -1 with *error. */
 int kvs_tokenizer_configure(KvsTokenizer* tokenizer, const char* settings, size_t length,

@@ -7,6 +7,7 @@
 #include "core/file.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "worker/text/model_document.hpp"
 #include "worker/text/rust_string.hpp"
 #include "worker/text/special_tokens.hpp"
 
@@ -24,7 +25,7 @@ using Handle = std::unique_ptr<KvsTemplate, TemplateFree>;
 
 Error no_template(const std::string& model_dir) {
   return not_found(model_dir + " has no chat template: neither chat_template.jinja nor a " +
-                   "chat_template in tokenizer_config.json");
+                   "chat_template in tokenizer_config.json (or in a GGUF file)");
 }
 
 // "chat_template" is the text, or a list of {"name": ..., "template": ...} with one "default".
@@ -47,11 +48,9 @@ Result<std::string> read_source(const std::string& model_dir) {
   std::error_code ignored;
   const std::string jinja = model_dir + "/chat_template.jinja";
   if (std::filesystem::exists(jinja, ignored)) return read_file(jinja);
-  const std::string path = model_dir + "/tokenizer_config.json";
-  if (!std::filesystem::exists(path, ignored)) return no_template(model_dir);
-  KVSWEEP_ASSIGN(const Json config, read_json_file(path));
-  if (!config.is_object()) return bad_input(path + " is not a JSON object");
-  return source_in(config, path, model_dir);
+  KVSWEEP_ASSIGN(const auto config, read_model_document(model_dir, "tokenizer_config.json"));
+  if (!config) return no_template(model_dir);
+  return source_in(*config, model_dir + "/tokenizer_config.json", model_dir);
 }
 
 }  // namespace

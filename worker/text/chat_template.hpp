@@ -21,7 +21,8 @@ inline constexpr const char* kTemplateDate = "2024-07-26";
 // Immutable after loading; thread-safe.
 class ChatTemplate {
  public:
-  // Reads DIR/chat_template.jinja, else "chat_template" of DIR/tokenizer_config.json.
+  // Reads DIR/chat_template.jinja, else "chat_template" of DIR/tokenizer_config.json, or
+  // tokenizer.chat_template of a GGUF file.
   // not_found when the model has none; bad_input, naming the folder, when it cannot be compiled.
   // `now` is "2024-07-26" or "2024-07-26T12:34:56".
   static Result<ChatTemplate> load(const std::string& model_dir, std::string now = kTemplateDate);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/json_reader.hpp"
+#include "worker/text/model_document.hpp"
 
 namespace kvsweep::text {
 namespace {
@@ -17,8 +18,10 @@ Result<int32_t> eos_id(const Json& value, int64_t vocab_size, const std::string&
 }
 
 // Empty when the file or the member is missing.
-Result<std::vector<int32_t>> eos_ids_of(const std::string& path, int64_t vocab_size) {
-  KVSWEEP_ASSIGN(const auto json, read_optional_json(path));
+Result<std::vector<int32_t>> eos_ids_of(const std::string& model, const std::string& name,
+                                        int64_t vocab_size) {
+  const std::string path = model + "/" + name;
+  KVSWEEP_ASSIGN(const auto json, read_model_document(model, name));
   std::vector<int32_t> ids;
   if (!json || !json->contains("eos_token_id") || (*json)["eos_token_id"].is_null()) return ids;
   const Json& member = (*json)["eos_token_id"];
@@ -51,7 +54,7 @@ Result<std::optional<Json>> read_optional_json(const std::string& path) {
 
 Result<std::map<std::string, std::string>> read_special_tokens(const std::string& model_dir) {
   const std::string path = model_dir + "/tokenizer_config.json";
-  KVSWEEP_ASSIGN(const auto json, read_optional_json(path));
+  KVSWEEP_ASSIGN(const auto json, read_model_document(model_dir, "tokenizer_config.json"));
   std::map<std::string, std::string> tokens;
   if (!json) return tokens;
   for (const auto& [key, value] : json->items()) {
@@ -65,8 +68,8 @@ Result<std::map<std::string, std::string>> read_special_tokens(const std::string
 
 Result<std::vector<int32_t>> read_eos_ids(const std::string& model_dir, int64_t vocab_size,
                                           const TokenLookup& lookup) {
-  for (const char* name : {"/generation_config.json", "/config.json"}) {
-    auto ids = eos_ids_of(model_dir + name, vocab_size);
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    auto ids = eos_ids_of(model_dir, name, vocab_size);
     if (!ids.ok() || !ids->empty()) return ids;
   }
   KVSWEEP_ASSIGN(const auto tokens, read_special_tokens(model_dir));

@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/gguf.hpp"
 #include "core/text.hpp"
+#include "worker/text/gguf_tokenizer.hpp"
 #include "worker/text/rust_string.hpp"
 #include "worker/text/special_tokens.hpp"
 #include "worker/text/tokenizer_settings.hpp"
@@ -28,7 +30,18 @@ struct Encoding {
   ~Encoding() { kvs_ids_free(ids, offsets, count); }
 };
 
-Result<Handle> load_handle(const std::string& path) {
+Result<Handle> load_gguf(const std::string& path) {
+  KVSWEEP_ASSIGN(const GgufFile file, GgufFile::open(path));
+  KVSWEEP_ASSIGN(const Json document, gguf_tokenizer(file));
+  const std::string text = document.dump();
+  RustError error;
+  Handle handle(kvs_tokenizer_from_json(text.data(), text.size(), path.c_str(), error.slot()));
+  if (!handle) return bad_input(error.text());
+  return handle;
+}
+
+Result<Handle> load_folder(const std::string& model_dir) {
+  const std::string path = model_dir + "/tokenizer.json";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
     return bad_input(path + " is missing: a model folder needs config.json, tokenizer.json and " +
@@ -65,7 +78,8 @@ Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::load(const std::string& model_dir) {
   auto state = std::make_unique<State>();
-  KVSWEEP_ASSIGN(state->handle, load_handle(model_dir + "/tokenizer.json"));
+  KVSWEEP_ASSIGN(state->handle,
+                 is_gguf_path(model_dir) ? load_gguf(model_dir) : load_folder(model_dir));
   KVSWEEP_TRY(configure(state->handle, model_dir));
   state->vocab_size = kvs_tokenizer_vocab_size(state->handle.get());
   // encode() hands ids out as int32.

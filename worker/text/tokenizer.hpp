@@ -1,4 +1,5 @@
-// Tokenizer: a Hugging Face tokenizer.json through the `tokenizers` library.
+// Tokenizer: a Hugging Face tokenizer.json, or the same made from a GGUF file, through the
+// `tokenizers` library.
 #pragma once
 
 #include <cstdint>

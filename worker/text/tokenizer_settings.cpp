@@ -1,6 +1,7 @@
 #include "worker/text/tokenizer_settings.hpp"
 
 #include "core/json_reader.hpp"
+#include "worker/text/model_document.hpp"
 #include "worker/text/special_tokens.hpp"
 
 namespace kvsweep::text {
@@ -31,8 +32,9 @@ bool is_llama_class(const Json& tokenizer_config, const Json& config) {
 
 Result<Json> read_tokenizer_settings(const std::string& model_dir) {
   const std::string path = model_dir + "/tokenizer_config.json";
-  KVSWEEP_ASSIGN(const auto tokenizer_config, read_optional_json(path));
-  KVSWEEP_ASSIGN(const auto config, read_optional_json(model_dir + "/config.json"));
+  KVSWEEP_ASSIGN(const auto tokenizer_config,
+                 read_model_document(model_dir, "tokenizer_config.json"));
+  KVSWEEP_ASSIGN(const auto config, read_model_document(model_dir, "config.json"));
   Json settings = Json::object();
   if (!tokenizer_config) return settings;
   KVSWEEP_ASSIGN(const auto tokens, read_special_tokens(model_dir));

@@ -5,6 +5,7 @@
 #include "core/json.hpp"
 #include "store/export/exporter.hpp"
 #include "tests/store/samples.hpp"
+#include "tests/support/gguf_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace kvsweep::store {
@@ -268,6 +269,21 @@ TEST_F(KvmapTest, IsBoundToTheWeights) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr(input.model_dir), HasSubstr(input.model_hash.substr(0, 12))));
+}
+
+// A model of one file is bound by the hash of that file.
+TEST_F(KvmapTest, IsBoundToAGgufFile) {
+  test::GgufWriter writer;
+  writer.tensor("token_embd.weight", {2, 2}, {1, 2, 3, 4});
+  ExportInput input = sample_input();
+  input.model_dir = dir_.write("tiny.gguf", writer.bytes());
+  input.model_hash = sha256_hex(writer.bytes());
+  const Json model = written(input)["model"];
+  EXPECT_EQ(model["id"], "tiny.gguf");
+  EXPECT_EQ(model["hash"], input.model_hash);
+  EXPECT_EQ(model["weights"], Json::array({{{"file", "tiny.gguf"}, {"sha256", input.model_hash}}}));
+  EXPECT_EQ(model["weight_quant"], "gguf");
+  EXPECT_FALSE(model.contains("config_sha256"));
 }
 
 }  // namespace

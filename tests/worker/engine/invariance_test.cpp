@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, TinyInvariance,
                          testing::Values("tied_linear", "untied_llama3"));
 
 TEST(SmolLm2Invariance, Logits) {
-  const std::string dir = test::smollm2_dir();
+  const std::string dir = test::smollm2_path();
   if (dir.empty()) GTEST_SKIP() << test::no_smollm2();
   EXPECT_TRUE(load(dir, 1)->batch_invariant());
   expect_equal_logits({dir, 40}, "per-token");
@@ -130,7 +130,7 @@ TEST(SmolLm2Invariance, Logits) {
 }
 
 TEST(SmolLm2Invariance, TokensAndThreads) {
-  const std::string dir = test::smollm2_dir();
+  const std::string dir = test::smollm2_path();
   if (dir.empty()) GTEST_SKIP() << test::no_smollm2();
   expect_equal_tokens({dir, 38}, "kivi");
   expect_equal_threads({dir, 40});

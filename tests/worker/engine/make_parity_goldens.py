@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Write what transformers computes with SmolLM2-135M-Instruct: the reference of parity_test.cpp.
 
-    python3 tests/worker/engine/make_parity_goldens.py MODEL_DIR
+    python3 tests/worker/engine/make_parity_goldens.py GGUF
 
-MODEL_DIR is the folder that scripts/setup makes (.deps/models/SmolLM2-135M-Instruct). Needs torch,
-transformers and tokenizers. Writes tests/worker/engine/golden/smollm2.json: prompts of different
-lengths; for some positions the 20 largest logits and 50 fixed columns; and the greedy continuation.
-All in fp32 on the CPU.
+GGUF is the file that scripts/setup fetches (.deps/models/SmolLM2-135M-Instruct.Q4_1.gguf), which
+transformers dequantizes itself. Needs torch, transformers, tokenizers, gguf and accelerate. Writes
+tests/worker/engine/golden/smollm2.json: prompts of different lengths; for some positions the 20
+largest logits and 50 fixed columns; and the greedy continuation. All in fp32 on the CPU.
 """
 import json
 import sys
 from pathlib import Path
 
+import gguf
 import torch
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaForCausalLM
 
 OUT = Path(__file__).resolve().parent / "golden" / "smollm2.json"
@@ -74,13 +75,25 @@ def columns(model):
     return [(i * 983 + 11) % model.config.vocab_size for i in range(COLUMNS)]
 
 
+def tokenizer_of(path):
+    """The byte-level BPE of the file; `smollm` takes digits one by one, which transformers drops."""
+    fields = gguf.GGUFReader(path).fields
+    tokens = fields["tokenizer.ggml.tokens"].contents()
+    merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
+    tokenizer = Tokenizer(models.BPE({text: i for i, text in enumerate(tokens)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True),
+         pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    return tokenizer
+
+
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    folder = Path(sys.argv[1])
-    model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32,
+    path = Path(sys.argv[1])
+    model = LlamaForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32,
                                              attn_implementation="eager").eval()
-    ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(text()).ids
+    ids = tokenizer_of(path).encode(text()).ids
     cases = []
     for i, length in enumerate(LENGTHS):
         tokens = ids[i * 40:i * 40 + length]

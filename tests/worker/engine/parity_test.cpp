@@ -106,7 +106,7 @@ void expect_rows(const Json& one, const std::vector<int32_t>& columns, int64_t v
 }
 
 TEST(SmolLm2Parity, LogitsAloneChunkedAndInABatch) {
-  const std::string dir = test::smollm2_dir();
+  const std::string dir = test::smollm2_path();
   if (dir.empty()) GTEST_SKIP() << test::no_smollm2();
   const Json golden = test::read_golden("worker/engine/golden/smollm2.json");
   const auto columns = golden.at("columns").get<std::vector<int32_t>>();
@@ -127,7 +127,7 @@ TEST(SmolLm2Parity, LogitsAloneChunkedAndInABatch) {
 }
 
 TEST(SmolLm2Parity, GreedyTokens) {
-  const std::string dir = test::smollm2_dir();
+  const std::string dir = test::smollm2_path();
   if (dir.empty()) GTEST_SKIP() << test::no_smollm2();
   expect_greedy(dir, test::read_golden("worker/engine/golden/smollm2.json").at("cases"));
 }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -51,15 +50,13 @@ std::string reference_dir() {
   return kSource + "/models/reference";
 }
 
-std::string smollm2_dir() {
-  const char* given = std::getenv("KVSWEEP_MODEL_DIR");
-  const std::string dir =
-      given != nullptr ? given : kSource + "/.deps/models/SmolLM2-135M-Instruct";
-  return std::filesystem::exists(dir + "/config.json") ? dir : "";
+std::string smollm2_path() {
+  const std::string path = kSource + "/.deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  return std::filesystem::exists(path) ? path : "";
 }
 
 std::string no_smollm2() {
-  return "SmolLM2-135M-Instruct is absent: run scripts/setup or set KVSWEEP_MODEL_DIR";
+  return "SmolLM2-135M-Instruct is absent: run scripts/setup";
 }
 
 Json read_golden(const std::string& path_in_tests) {

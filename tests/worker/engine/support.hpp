@@ -15,8 +15,8 @@ namespace kvsweep::test {
 std::string tiny_dir(const std::string& variant);
 // The model that ships with the project.
 std::string reference_dir();
-// SmolLM2-135M-Instruct: $KVSWEEP_MODEL_DIR, else .deps/models of the source tree; "" when absent.
-std::string smollm2_dir();
+// The GGUF file of SmolLM2-135M-Instruct that scripts/setup fetches; "" when absent.
+std::string smollm2_path();
 std::string no_smollm2();  // why a test is skipped
 
 Json read_golden(const std::string& path_in_tests);

@@ -55,10 +55,10 @@ TEST(ChatTemplate, EqualsTransformers) {
 }
 
 TEST(ChatTemplate, EqualsTransformersOnSmolLM2) {
-  if (!std::filesystem::exists(smollm2_dir())) {
-    GTEST_SKIP() << smollm2_dir() << " is absent; scripts/setup makes it";
+  if (!std::filesystem::exists(smollm2_path())) {
+    GTEST_SKIP() << smollm2_path() << " is absent; scripts/setup fetches it";
   }
-  const auto compiled = ChatTemplate::load(smollm2_dir());
+  const auto compiled = ChatTemplate::load(smollm2_path());
   ASSERT_TRUE(compiled.ok()) << compiled.error().message;
   const Json prompts = golden("smollm2_golden.json")["prompts"];
   ASSERT_FALSE(prompts.empty());

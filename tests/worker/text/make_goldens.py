@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Write data/*_golden.json: what transformers makes of odd texts and of chat templates.
 
-    python3 make_goldens.py [--smollm2 FOLDER [--gguf FILE]]
+    python3 make_goldens.py [--smollm2 GGUF]
 
-Needs transformers (5.24 was used). Without --smollm2 the goldens of SmolLM2 are left alone. With
---gguf the ids of SmolLM2 are also compared with a byte-level BPE written here from the words of
-the format (`smollm`: every digit alone, then GPT-2's pattern) and from the vocabulary of the GGUF
-file, which shares no code with tokenizers.
+Needs transformers (5.24 was used), gguf and regex. Without --smollm2 the goldens of SmolLM2 are left
+alone. Its ids are also compared with a byte-level BPE written here from the words of the format
+(`smollm`: every digit alone, then GPT-2's pattern) and from the vocabulary of the GGUF file, which
+shares no code with tokenizers.
 """
 import argparse
 import datetime
@@ -17,6 +17,7 @@ from pathlib import Path
 from transformers import AutoTokenizer
 from transformers.utils import chat_template_utils
 
+import smollm2_tokenizer
 from make_tiny import byte_table
 from template_cases import CASES, CONVERSATIONS, NOW
 
@@ -139,21 +140,19 @@ def own_bpe(gguf_path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--smollm2", help="the folder that scripts/convert_smollm2.py writes")
-    parser.add_argument("--gguf", help="the GGUF file it was made from")
+    parser.add_argument("--smollm2", help="the GGUF file that scripts/setup fetches")
     arguments = parser.parse_args()
 
     tiny = AutoTokenizer.from_pretrained(DATA / "tiny")
     write("tiny_golden.json", token_rows(tiny))
     write("template_golden.json", {"now": NOW, "rows": template_rows(tiny)})
     if arguments.smollm2:
-        smollm2 = AutoTokenizer.from_pretrained(arguments.smollm2)
+        smollm2 = smollm2_tokenizer.load(arguments.smollm2)
         rows = token_rows(smollm2)
-        if arguments.gguf:
-            encode = own_bpe(arguments.gguf)
-            for row in rows:
-                assert encode(row["text"]) == row["ids"], row
-            print("ids of SmolLM2 equal those of the independent BPE")
+        encode = own_bpe(arguments.smollm2)
+        for row in rows:
+            assert encode(row["text"]) == row["ids"], row
+        print("ids of SmolLM2 equal those of the independent BPE")
         write("smollm2_golden.json", {"tokens": rows, "prompts": smollm2_rows(smollm2)})
 
 

@@ -4,8 +4,8 @@ the tokenizers of four model families.
 
     python3 make_tokenizer_goldens.py DEPS
 
-DEPS is .deps after scripts/setup: tokenizers/<name> and models/SmolLM2-135M-Instruct below it.
-Needs transformers (5.24 was used). Prompts are written by hash, so that no text of the models stands
+DEPS is .deps after scripts/setup: tokenizers/<name> and the GGUF file of SmolLM2 in models/ below
+it. Needs transformers (5.24 was used) and gguf. Prompts are written by hash, so that no text of the models stands
 in the tree; long texts as what is repeated how often, and their ids by hash.
 """
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 from transformers import AutoTokenizer
 from transformers.utils import chat_template_utils
 
+import smollm2_tokenizer
 from make_goldens import FixedDate, render
 from template_cases import NOW
 
@@ -24,7 +25,7 @@ FOLDERS = {
     "llama3_1": "tokenizers/llama3_1",
     "qwen3": "tokenizers/qwen3",
     "llama2": "tokenizers/llama2",
-    "smollm2": "models/SmolLM2-135M-Instruct",
+    "smollm2": "models/SmolLM2-135M-Instruct.Q4_1.gguf",
 }
 
 TEXTS = [
@@ -112,7 +113,9 @@ def main():
     golden = {"now": NOW, "texts": TEXTS, "long": [{"unit": u, "count": n} for u, n in LONG],
               "conversations": CONVERSATIONS, "tokenizers": {}}
     for name, folder in FOLDERS.items():
-        tokenizer = AutoTokenizer.from_pretrained(deps / folder)
+        from_gguf = folder.endswith(".gguf")
+        load = smollm2_tokenizer.load if from_gguf else AutoTokenizer.from_pretrained
+        tokenizer = load(deps / folder)
         golden["tokenizers"][name] = {
             "folder": folder,
             "texts": [text_row(tokenizer, text) for text in TEXTS],

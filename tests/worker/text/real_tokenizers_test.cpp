@@ -29,8 +29,8 @@ class RealTokenizer : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     golden_ = goldens()["tokenizers"][GetParam()];
     dir_ = std::string(KVSWEEP_SOURCE_DIR) + "/.deps/" + golden_["folder"].get<std::string>();
-    if (!std::filesystem::exists(dir_ + "/tokenizer.json")) {
-      GTEST_SKIP() << dir_ << " is absent; scripts/setup fetches it where npm is installed";
+    if (!std::filesystem::exists(dir_)) {
+      GTEST_SKIP() << dir_ << " is absent; scripts/setup fetches it (some need npm)";
     }
   }
 

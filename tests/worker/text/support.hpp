@@ -16,8 +16,8 @@ namespace kvsweep::text {
 inline std::string data_path(const std::string& name) {
   return std::string(KVSWEEP_SOURCE_DIR) + "/tests/worker/text/data/" + name;
 }
-inline std::string smollm2_dir() {
-  return std::string(KVSWEEP_SOURCE_DIR) + "/.deps/models/SmolLM2-135M-Instruct";
+inline std::string smollm2_path() {
+  return std::string(KVSWEEP_SOURCE_DIR) + "/.deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
 }
 
 // A golden that make_goldens.py wrote; stops the test when it cannot be read.

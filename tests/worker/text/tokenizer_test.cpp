@@ -50,10 +50,10 @@ TEST(Tokenizer, EqualsTransformersOnOddTexts) {
 }
 
 TEST(Tokenizer, EqualsTransformersOnSmolLM2) {
-  if (!std::filesystem::exists(smollm2_dir())) {
-    GTEST_SKIP() << smollm2_dir() << " is absent; scripts/setup makes it";
+  if (!std::filesystem::exists(smollm2_path())) {
+    GTEST_SKIP() << smollm2_path() << " is absent; scripts/setup fetches it";
   }
-  const auto tokenizer = Tokenizer::load(smollm2_dir());
+  const auto tokenizer = Tokenizer::load(smollm2_path());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   expect_rows(*tokenizer, golden("smollm2_golden.json")["tokens"]);
   EXPECT_EQ(tokenizer->vocab_size(), 49152);

@@ -16,4 +16,5 @@ mod tensors_ffi;
 mod tojson;
 mod tokenizer;
 mod tokenizer_check;
+mod tokenizer_memory;
 mod tokenizer_settings;
