@@ -60,6 +60,44 @@ def config():
         write("config", family.lower(), compact({**llama, **more}))
 
 
+def gguf():
+    def text(value):
+        raw = value.encode()
+        return struct.pack("<Q", len(raw)) + raw
+
+    def file(keys, tensors, data=b"", version=3, count=None):
+        head = b"GGUF" + struct.pack("<IQQ", version, len(tensors),
+                                     len(keys) if count is None else count)
+        head += b"".join(keys) + b"".join(tensors)
+        return head + b"\0" * (-len(head) % 32) + data
+
+    def key(name, kind, packed):
+        return text(name) + struct.pack("<I", kind) + packed
+
+    def array(name, kind, packed):
+        return key(name, 9, struct.pack("<IQ", kind, len(packed)) + b"".join(packed))
+
+    def tensor(name, shape, kind, offset):
+        return (text(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape) +
+                struct.pack("<IQ", kind, offset))
+
+    keys = [key("general.architecture", 8, text("llama")),
+            key("llama.block_count", 4, struct.pack("<I", 1)),
+            key("llama.rope.freq_base", 6, struct.pack("<f", 10000.0)),
+            key("general.quantized", 7, b"\1"), key("big", 10, struct.pack("<Q", 1 << 40)),
+            array("tokenizer.ggml.tokens", 8, [text("<s>"), text("a")]),
+            array("tokenizer.ggml.scores", 6, [struct.pack("<f", -1.0)] * 2)]
+    tensors = [tensor("token_embd.weight", [32, 2], 8, 0), tensor("norm", [4], 0, 96)]
+    write("gguf", "two_tensors", file(keys, tensors, bytes(range(112))))
+    write("gguf", "version_2", file(keys[:1], [], version=2))
+    write("gguf", "nothing", file([], []))
+    write("gguf", "many_keys", file(keys[:1], [], count=1 << 62))
+    write("gguf", "long_text", b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, (1 << 63) + 5) + b"abc")
+    write("gguf", "wrapping_shape", file([], [tensor("x", [1 << 62, 8], 0, 0)]))
+    write("gguf", "far_offset", file([], [tensor("x", [32], 2, 1 << 63)]))
+    write("gguf", "nested", file([array("a", 9, [struct.pack("<IQ", 9, 1)])], []))
+
+
 def tokenizer():
     tiny = json.loads((TEXT_TESTS / "data" / "tiny" / "tokenizer.json").read_text("utf-8"))
     vocab = {chr(ord("a") + i): i for i in range(26)} | {"<unk>": 26, "▁": 27, "▁a": 28, "bc": 29}
@@ -182,5 +220,5 @@ def wire():
 
 
 if __name__ == "__main__":
-    for make in (safetensors, config, tokenizer, chat_template, tokenizer_config, kvmap, wire):
+    for make in (safetensors, config, gguf, tokenizer, chat_template, tokenizer_config, kvmap, wire):
         make()
