@@ -118,8 +118,7 @@ TEST_P(TinyInvariance, Threads) {
 }
 
 // "plain" has heads of 10 channels, which 2-bit codes do not fill.
-INSTANTIATE_TEST_SUITE_P(Variants, TinyInvariance,
-                         testing::Values("tied_linear", "untied_llama3"));
+INSTANTIATE_TEST_SUITE_P(Variants, TinyInvariance, testing::Values("tied_linear", "untied_llama3"));
 
 TEST(SmolLm2Invariance, Logits) {
   const std::string dir = test::smollm2_path();
