@@ -14,7 +14,7 @@ class Model final : public Verb {
         "Only the hash, which names the model in databases and exported maps, needs every byte of "
         "the weights. That each tensor fits the configuration shows when the model is loaded.");
     options.positional("ACTION", action_, "show");
-    options.positional("PATH", question_.path, "model folder");
+    options.positional("PATH", question_.path, "model folder, or a .gguf file");
     options.flag("--no-hash", no_hash_, "leave out the hash");
     options.text("--worker-program", "FILE", question_.worker_program,
                  "kvsweep-worker to ask (default: the one beside kvsweep)");

@@ -96,6 +96,21 @@ Result<std::string> document_hash(const std::string& text) {
   return sha256_hex(canonical);
 }
 
+namespace {
+
+// A pair that the scheme cannot store could not run on any model.
+Status check_pairs(const std::string& path, const PrecisionMap& map) {
+  for (int i = 0; i < map.num_layers(); ++i) {
+    const std::string objection = map.scheme.objection(map.layers[static_cast<size_t>(i)]);
+    if (objection.empty()) continue;
+    return bad_input(path + ": layer " + std::to_string(i) + ": " + objection +
+                     "; choose a scheme that takes it (see `kvsweep list schemes`)");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<ImportedMap> import_map(const std::string& path, const std::string& format,
                                const std::optional<SchemeOptions>& scheme) {
   ImportSource source;
@@ -112,7 +127,9 @@ Result<ImportedMap> import_map(const std::string& path, const std::string& forma
                      "(--scheme, --group, --residual, --share, --sinks, --prefill, --symmetric, "
                      "--hadamard)");
   }
-  return entry->functions->read(source);
+  KVSWEEP_ASSIGN(ImportedMap imported, entry->functions->read(source));
+  KVSWEEP_TRY(check_pairs(path, imported.map));
+  return imported;
 }
 
 }  // namespace kvsweep::store

@@ -182,7 +182,7 @@ Status check_side(const Format& said, const Format& expected, const char* side,
   if (said == expected) return {};
   return bad_input(where + ": \"" + side + "\" is \"" + name + "\" (" + to_string(said) +
                    "), but the scheme makes it " + to_string(expected) +
-                   "; axis and group are one for all layers of a side");
+                   "; axis, group, symmetry and rotation are one for all layers of a side");
 }
 
 Result<PrecisionMap> build_map(const File& file) {

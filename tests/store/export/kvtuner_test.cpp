@@ -160,5 +160,15 @@ TEST_F(KvtunerTest, DeepNestingIsRefused) {
   EXPECT_FALSE(import("nbits_key: " + std::string(200000, '{')).ok());
 }
 
+TEST(Kvtuner, ASchemeThatCannotStoreTheCodesIsRefused) {
+  test::TempDir dir;
+  const std::string path = dir.write("m.yaml", "0: {nbits_key: 2, nbits_value: 4}\n");
+  SchemeOptions options;
+  options.name = "fp8";
+  const auto imported = import_map(path, "kvtuner", options);
+  ASSERT_FALSE(imported.ok());
+  EXPECT_THAT(imported.error().message, HasSubstr("layer 0: scheme fp8 knows 8-bit floats only"));
+}
+
 }  // namespace
 }  // namespace kvsweep::store
