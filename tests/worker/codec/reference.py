@@ -172,7 +172,7 @@ def write_random(out, count, seed):
             write_case(out, f"fresh{i}", random_input(rng, group, head_dim), "channel", bits, group)
 
 
-def main():
+def main(golden=write_golden, random=write_random):
     parser = argparse.ArgumentParser()
     parser.add_argument("--golden", action="store_true")
     parser.add_argument("--random", type=int, default=0)
@@ -181,8 +181,8 @@ def main():
     options = parser.parse_args()
     with np.errstate(all="ignore"), open(options.file, "w", encoding="ascii") as out:
         if options.golden:
-            write_golden(out)
-        write_random(out, options.random, options.seed)
+            golden(out)
+        random(out, options.random, options.seed)
     return 0
 
 

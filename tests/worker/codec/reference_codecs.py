@@ -13,7 +13,6 @@ definition, in float64. File format, one case (bytes and bit patterns in hex, li
     params ...
     y ...       float32 [tokens][head_dim]
 """
-import argparse
 import sys
 
 import numpy as np
@@ -281,19 +280,5 @@ def write_random(out, count, seed):
                    constant_for(codec, variant, x, rng))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--golden", action="store_true")
-    parser.add_argument("--random", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("file")
-    options = parser.parse_args()
-    with np.errstate(all="ignore"), open(options.file, "w", encoding="ascii") as out:
-        if options.golden:
-            write_golden(out)
-        write_random(out, options.random, options.seed)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(reference.main(write_golden, write_random))
