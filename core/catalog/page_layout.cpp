@@ -131,6 +131,21 @@ CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry,
   return layout;
 }
 
+CacheLayout plain_layout(const CacheLayout& layout) {
+  CacheLayout plain;
+  plain.base = layout.base;
+  plain.page_tokens = layout.page_tokens;
+  plain.sinks = layout.sinks;
+  for (size_t i = 0; i < layout.keys.size(); ++i) {
+    const LayerGeometry layer{layout.keys[i].kv_heads, layout.keys[i].head_dim};
+    plain.keys.push_back(side_layout({{}, {}, layer}, plain));
+    place(plain.keys.back(), plain);
+    plain.values.push_back(side_layout({{}, {}, layer}, plain));
+    place(plain.values.back(), plain);
+  }
+  return plain;
+}
+
 double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, int64_t tokens) {
   const double elements =
       static_cast<double>(tokens) * static_cast<double>(geometry.elements_per_token());

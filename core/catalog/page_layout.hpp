@@ -78,6 +78,10 @@ struct CacheLayout {
 // `map` must fit `geometry` (check_map).
 CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base);
 
+// The layout of the originals of what `layout` codes: every side in the base type, with the same
+// pages and sinks, so that a query sees either through the same tiles.
+CacheLayout plain_layout(const CacheLayout& layout);
+
 // Bits per element, everything counted: bytes * 8 / (tokens * elements_per_token).
 double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, int64_t tokens);
 

@@ -180,6 +180,24 @@ Result<KvCache> KvCache::fork(int64_t prompt_tokens) const {
   return made;
 }
 
+Status KvCache::adopt(const KvCache& originals) {
+  const State& from = *originals.state_;
+  if (state_->tokens != 0 || from.chunk != 0) {
+    throw std::logic_error("adopt: this cache has tokens, or a chunk of the other is open");
+  }
+  KVSWEEP_TRY(begin_chunk(from.tokens));
+  std::vector<float> keys;
+  std::vector<float> values;
+  for (int layer = 0; layer < static_cast<int>(from.layers.size()); ++layer) {
+    from.layers[layer].keys.read_originals(&keys);
+    from.layers[layer].values.read_originals(&values);
+    KVSWEEP_TRY(append(layer, {keys.data(), values.data(), from.tokens}));
+    end_layer(layer);
+  }
+  end_chunk();
+  return {};
+}
+
 Status KvCache::crop(int64_t tokens) {
   State& s = *state_;
   if (s.chunk != 0 || tokens < 0 || tokens > s.tokens) {

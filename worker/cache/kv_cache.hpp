@@ -44,6 +44,11 @@ class KvCache {
   // full. Both may then run in parallel.
   Result<KvCache> fork(int64_t prompt_tokens) const;
 
+  // Takes over all tokens of `originals`, a cache of plain_layout between chunks: what a prefill
+  // leaves whose queries saw those keys and values, but without computing it. This cache is empty.
+  // Errors as begin_chunk and append.
+  Status adopt(const KvCache& originals);
+
   // Forgets all tokens from `tokens` on, between chunks; blocks that are then empty go back to the
   // pool. What follows is bit for bit what a cache does that never saw them. bad_input, and nothing
   // changes, when tokens would have to become exact again whose originals are gone: a scheme's

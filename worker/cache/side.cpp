@@ -267,6 +267,20 @@ void Side::end_chunk(Work* work) {
   pending_ = 0;
 }
 
+void Side::read_originals(std::vector<float>* rows) const {
+  if (codec_ != nullptr) throw std::logic_error("the originals of coded tokens are gone");
+  const int64_t head_dim = layout_->head_dim;
+  rows->resize(static_cast<size_t>(tokens_ * layout_->kv_heads * head_dim));
+  float* to = rows->data();
+  for (int64_t token = 0; token < tokens_; ++token) {
+    for (int head = 0; head < layout_->kv_heads; ++head, to += head_dim) {
+      const bool sink = token < layout_->sinks;
+      const uint8_t* row = sink ? exact_row(token, head) : code_row(token, head);
+      kernels::cpu_ops().widen(element_, row, head_dim, to);
+    }
+  }
+}
+
 bool Side::can_crop(int64_t tokens) const {
   if (codec_ == nullptr || tokens <= layout_->sinks) return true;
   if (!scratch_.empty()) return true;  // the whole prompt is still there

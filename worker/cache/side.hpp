@@ -50,6 +50,9 @@ class Side {
   // Moves the chunk's newest tokens to the staging ring and gives the scratch memory back.
   void end_chunk(Work* work);
 
+  // fp32 rows [tokens][kv_heads][head_dim] of all tokens of a side in the base type.
+  void read_originals(std::vector<float>* rows) const;
+
   // Forgets all tokens from `tokens` on, between chunks. `can_crop`: whether the originals of
   // those that are no longer coded then are still there.
   bool can_crop(int64_t tokens) const;

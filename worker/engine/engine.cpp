@@ -12,6 +12,7 @@
 #include "worker/engine/batch_runner.hpp"
 #include "worker/engine/environment.hpp"
 #include "worker/engine/handlers.hpp"
+#include "worker/engine/layouts.hpp"
 #include "worker/engine/scoring.hpp"
 #include "worker/model/model.hpp"
 #include "worker/model/parallel.hpp"
@@ -28,9 +29,6 @@ struct Engine::State {
   std::unique_ptr<model::Model> model;
   BaselineCache baselines{kBaselineBudget};
 
-  // What a pass runs under. A baseline map always runs under the default scheme, so that its
-  // numbers do not depend on the scheme of the maps it is compared with.
-  Result<CacheLayout> layout_of(const PrecisionMap& map, BaseType base) const;
   Status check(const SequenceRequest& request, int64_t index) const;
   Status check_tokens(const std::vector<int32_t>& tokens, const char* what, int64_t index) const;
   int64_t score_bytes(const SequenceRequest& request) const;
@@ -40,26 +38,28 @@ struct Engine::State {
     int64_t finished = 0;
     int64_t tokens = 0;
   };
+  // One call of run.
   struct Pass {
-    const CacheLayout& layout;
+    const std::vector<SequenceRequest>& requests;
     const RunOptions& options;
+    const Layouts& layouts;
     Progress& progress;
-    bool counts = true;  // its sequences are the caller's, not a baseline's
-  };
-  Status run_pass(const Pass& pass, std::vector<Job> jobs, JobHandler& handler);
-  Status generate(const Pass& pass, const std::vector<Ticket>& tickets);
-  Status force(const Pass& pass, bool baseline, const std::vector<Ticket>& tickets);
-  Status force_group(const Pass& pass, bool baseline, const std::vector<Ticket>& tickets);
-  Status fill_baselines(const Pass& pass, const std::vector<Ticket>& tickets,
-                        std::vector<ForcedHandler::Sources>& sources);
-};
+    std::vector<std::vector<SequenceOutput>>& outputs;  // [maps][requests]
 
-Result<CacheLayout> Engine::State::layout_of(const PrecisionMap& map, BaseType base) const {
-  KVSWEEP_TRY(check_map(map, model->geometry()));
-  PrecisionMap used = map;
-  if (map.is_baseline()) used.scheme = {};
-  return cache_layout(used, model->geometry(), base);
-}
+    bool asks_for_baseline() const {
+      for (size_t map = 0; map < outputs.size(); ++map) {
+        if (layouts.is_baseline(map)) return true;
+      }
+      return false;
+    }
+  };
+  Status run_jobs(const Pass& pass, std::vector<Job> jobs, JobHandler& handler, bool counts) const;
+  Status generate(const Pass& pass, const std::vector<size_t>& requests) const;
+  Status force(const Pass& pass, const std::vector<size_t>& requests);
+  Status force_group(const Pass& pass, const std::vector<size_t>& requests);
+  using Baselines = std::vector<std::shared_ptr<const BaselineScores>>;
+  Result<Baselines> score_baselines(const Pass& pass, const std::vector<size_t>& requests);
+};
 
 Status Engine::State::check_tokens(const std::vector<int32_t>& tokens, const char* what,
                                    int64_t index) const {
@@ -104,44 +104,52 @@ int64_t Engine::State::score_bytes(const SequenceRequest& request) const {
          static_cast<int64_t>(sizeof(float));
 }
 
-Status Engine::State::run_pass(const Pass& pass, std::vector<Job> jobs, JobHandler& handler) {
+Status Engine::State::run_jobs(const Pass& pass, std::vector<Job> jobs, JobHandler& handler,
+                               bool counts) const {
   cache::Pool pool(options.cache_budget_bytes);
   RunnerOptions runner;
   runner.max_batch = std::max(1, options.max_batch);
   runner.prefill_chunk = std::max(1, options.prefill_chunk);
+  runner.share_prompts = options.share_prompts;
   runner.cancel = pass.options.cancel;
   runner.progress = [&](int64_t finished, int64_t tokens) {
-    pass.progress.finished += pass.counts ? finished : 0;
+    pass.progress.finished += counts ? finished : 0;
     pass.progress.tokens += tokens;
     if (pass.progress.sink) pass.progress.sink(pass.progress.finished, pass.progress.tokens);
   };
-  BatchRunner batch(*model, pass.layout, pool, std::move(runner));
+  BatchRunner batch(*model, pool, std::move(runner));
   return batch.run(std::move(jobs), handler);
 }
 
-Status Engine::State::generate(const Pass& pass, const std::vector<Ticket>& tickets) {
+Status Engine::State::generate(const Pass& pass, const std::vector<size_t>& requests) const {
   std::vector<Job> jobs;
-  for (const Ticket& ticket : tickets) jobs.push_back(GenerateHandler::job(*ticket.request));
+  std::vector<Ticket> tickets;
+  for (size_t map = 0; map < pass.outputs.size(); ++map) {
+    for (const size_t r : requests) {
+      tickets.push_back({static_cast<int64_t>(r), &pass.requests[r], &pass.outputs[map][r]});
+      jobs.push_back(pass.layouts.under(map, GenerateHandler::job(pass.requests[r])));
+    }
+  }
   GenerateHandler handler(tickets, pass.options, model->vocab_size());
-  return run_pass(pass, std::move(jobs), handler);
+  return run_jobs(pass, std::move(jobs), handler, true);
 }
 
 // Baseline logits are large, so requests are taken in groups whose logits fit the cache of
 // baselines together; a request that does not fit alone is a group of its own.
-Status Engine::State::force(const Pass& pass, bool baseline, const std::vector<Ticket>& tickets) {
-  std::vector<Ticket> group;
+Status Engine::State::force(const Pass& pass, const std::vector<size_t>& requests) {
+  std::vector<size_t> group;
   int64_t bytes = 0;
-  for (const Ticket& ticket : tickets) {
-    const int64_t more = score_bytes(*ticket.request);
+  for (const size_t r : requests) {
+    const int64_t more = score_bytes(pass.requests[r]);
     if (!group.empty() && bytes + more > baselines.budget_bytes()) {
-      KVSWEEP_TRY(force_group(pass, baseline, group));
+      KVSWEEP_TRY(force_group(pass, group));
       group.clear();
       bytes = 0;
     }
-    group.push_back(ticket);
+    group.push_back(r);
     bytes += more;
   }
-  return group.empty() ? Status{} : force_group(pass, baseline, group);
+  return group.empty() ? Status{} : force_group(pass, group);
 }
 
 namespace {
@@ -153,54 +161,56 @@ std::string baseline_key(const SequenceRequest& request, BaseType base) {
 
 }  // namespace
 
-Status Engine::State::fill_baselines(const Pass& pass, const std::vector<Ticket>& tickets,
-                                     std::vector<ForcedHandler::Sources>& sources) {
-  std::vector<Ticket> missing;
+// The baseline's logits of these requests, from earlier runs or a run of its own, which then also
+// answers the baseline among the maps.
+Result<Engine::State::Baselines> Engine::State::score_baselines(
+    const Pass& pass, const std::vector<size_t>& requests) {
+  Baselines found;
+  std::vector<Ticket> tickets;
   std::vector<ForcedHandler::Sources> kept;
   std::vector<Job> jobs;
-  std::vector<size_t> places;
-  std::vector<SequenceOutput> unused(tickets.size());
+  std::vector<SequenceOutput> outputs(requests.size());
+  const bool asked = pass.asks_for_baseline();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const SequenceRequest& request = pass.requests[requests[i]];
+    found.push_back(asked ? nullptr : baselines.find(baseline_key(request, pass.options.base)));
+    if (found.back()) continue;
+    const auto scores = std::make_shared<BaselineScores>(
+        static_cast<int64_t>(request.reference.size()), model->vocab_size());
+    found.back() = scores;
+    tickets.push_back({static_cast<int64_t>(requests[i]), &request, &outputs[i]});
+    kept.push_back({nullptr, scores});
+    jobs.push_back(pass.layouts.under_baseline(ForcedHandler::job(request)));
+  }
+  if (tickets.empty()) return found;
+  ForcedHandler handler(tickets, kept, model->vocab_size());
+  KVSWEEP_TRY(run_jobs(pass, std::move(jobs), handler, asked));
   for (size_t i = 0; i < tickets.size(); ++i) {
-    const SequenceRequest& request = *tickets[i].request;
-    sources[i].baseline = baselines.find(baseline_key(request, pass.options.base));
-    if (sources[i].baseline) continue;
-    missing.push_back({tickets[i].index, &request, &unused[i]});
-    kept.push_back(
-        {nullptr, std::make_shared<BaselineScores>(static_cast<int64_t>(request.reference.size()),
-                                                   model->vocab_size())});
-    jobs.push_back(ForcedHandler::job(request));
-    places.push_back(i);
+    baselines.put(baseline_key(*tickets[i].request, pass.options.base), kept[i].keep);
   }
-  if (missing.empty()) return {};
-  const PrecisionMap map = baseline_map({}, model->geometry().num_layers());
-  KVSWEEP_ASSIGN(const CacheLayout plain, layout_of(map, pass.options.base));
-  ForcedHandler handler(missing, kept, model->vocab_size());
-  KVSWEEP_TRY(run_pass({plain, pass.options, pass.progress, false}, std::move(jobs), handler));
-  for (size_t i = 0; i < missing.size(); ++i) {
-    sources[places[i]].baseline = kept[i].keep;
-    baselines.put(baseline_key(*missing[i].request, pass.options.base), kept[i].keep);
+  for (size_t map = 0; map < pass.outputs.size(); ++map) {
+    if (!pass.layouts.is_baseline(map)) continue;
+    for (size_t i = 0; i < requests.size(); ++i) pass.outputs[map][requests[i]] = outputs[i];
   }
-  return {};
+  return found;
 }
 
-Status Engine::State::force_group(const Pass& pass, bool baseline,
-                                  const std::vector<Ticket>& tickets) {
-  std::vector<ForcedHandler::Sources> sources(tickets.size());
+Status Engine::State::force_group(const Pass& pass, const std::vector<size_t>& requests) {
+  KVSWEEP_ASSIGN(const Baselines scores, score_baselines(pass, requests));
   std::vector<Job> jobs;
-  for (size_t i = 0; i < tickets.size(); ++i) {
-    const SequenceRequest& request = *tickets[i].request;
-    jobs.push_back(ForcedHandler::job(request));
-    if (!baseline) continue;
-    sources[i].keep = std::make_shared<BaselineScores>(
-        static_cast<int64_t>(request.reference.size()), model->vocab_size());
+  std::vector<Ticket> tickets;
+  std::vector<ForcedHandler::Sources> sources;
+  for (size_t map = 0; map < pass.outputs.size(); ++map) {
+    if (pass.layouts.is_baseline(map)) continue;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const size_t r = requests[i];
+      tickets.push_back({static_cast<int64_t>(r), &pass.requests[r], &pass.outputs[map][r]});
+      sources.push_back({scores[i], nullptr});
+      jobs.push_back(pass.layouts.under(map, ForcedHandler::job(pass.requests[r])));
+    }
   }
-  if (!baseline) KVSWEEP_TRY(fill_baselines(pass, tickets, sources));
   ForcedHandler handler(tickets, sources, model->vocab_size());
-  KVSWEEP_TRY(run_pass(pass, std::move(jobs), handler));
-  for (size_t i = 0; i < tickets.size() && baseline; ++i) {
-    baselines.put(baseline_key(*tickets[i].request, pass.options.base), sources[i].keep);
-  }
-  return {};
+  return run_jobs(pass, std::move(jobs), handler, true);
 }
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -230,21 +240,29 @@ bool Engine::batch_invariant() const {
 Result<std::vector<SequenceOutput>> Engine::run(const PrecisionMap& map,
                                                 const std::vector<SequenceRequest>& requests,
                                                 const RunOptions& options) {
+  KVSWEEP_ASSIGN(auto outputs, run(std::vector<PrecisionMap>{map}, requests, options));
+  return std::move(outputs.front());
+}
+
+Result<std::vector<std::vector<SequenceOutput>>> Engine::run(
+    const std::vector<PrecisionMap>& maps, const std::vector<SequenceRequest>& requests,
+    const RunOptions& options) {
   State& state = *state_;
-  KVSWEEP_ASSIGN(const CacheLayout layout, state.layout_of(map, options.base));
-  std::vector<SequenceOutput> outputs(requests.size());
-  std::vector<Ticket> generated;
-  std::vector<Ticket> forced;
+  for (const PrecisionMap& map : maps) KVSWEEP_TRY(check_map(map, geometry()));
+  std::vector<size_t> generated;
+  std::vector<size_t> forced;
   for (size_t i = 0; i < requests.size(); ++i) {
     KVSWEEP_TRY(state.check(requests[i], static_cast<int64_t>(i)));
-    std::vector<Ticket>& list = requests[i].reference.empty() ? generated : forced;
-    list.push_back({static_cast<int64_t>(i), &requests[i], &outputs[i]});
+    (requests[i].reference.empty() ? generated : forced).push_back(i);
   }
+  std::vector<std::vector<SequenceOutput>> outputs(maps.size(),
+                                                   std::vector<SequenceOutput>(requests.size()));
+  const Layouts layouts(maps, geometry(), options.base);
   State::Progress progress{options.progress};
-  const State::Pass pass{layout, options, progress};
+  const State::Pass pass{requests, options, layouts, progress, outputs};
   try {
     KVSWEEP_TRY(state.generate(pass, generated));
-    KVSWEEP_TRY(state.force(pass, map.is_baseline(), forced));
+    KVSWEEP_TRY(state.force(pass, forced));
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::oom, "memory ran out while running; lower the batch size"};
   } catch (const c10::Error& error) {
@@ -258,7 +276,8 @@ Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
                                           const std::vector<int32_t>& tokens, BaseType base,
                                           int chunk) {
   State& state = *state_;
-  KVSWEEP_ASSIGN(const CacheLayout layout, state.layout_of(map, base));
+  KVSWEEP_TRY(check_map(map, geometry()));
+  const CacheLayout layout = layout_of(map, geometry(), base);
   SequenceRequest request;
   request.prompt = tokens;
   request.max_new_tokens = 1;
@@ -269,8 +288,8 @@ Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
     cache::Pool pool(state.options.cache_budget_bytes);
     RunnerOptions options;
     options.prefill_chunk = chunk > 0 ? chunk : count;
-    BatchRunner batch(*state.model, layout, pool, options);
-    KVSWEEP_TRY(batch.run({{tokens, count, 0, count}}, handler));
+    BatchRunner batch(*state.model, pool, options);
+    KVSWEEP_TRY(batch.run({{&layout, nullptr, tokens, count, 0, count}}, handler));
     return handler.take();
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::oom, "memory ran out while running; use a shorter sequence"};

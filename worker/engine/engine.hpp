@@ -22,6 +22,7 @@ struct EngineOptions {
   int64_t cache_budget_bytes = 2LL << 30;  // pages and staging of all running sequences
   int max_batch = 16;                      // sequences decoded at once
   int prefill_chunk = 256;                 // tokens
+  bool share_prompts = true;               // off: every sequence computes its whole prompt
 };
 
 // One sequence to run. Exactly one of the two modes:
@@ -49,7 +50,7 @@ struct SequenceOutput {
 // Decides whether generation of sequence `index` ends after the tokens so far (stop strings).
 // Called between steps from the engine's thread.
 using StopCheck = std::function<bool(int64_t index, const std::vector<int32_t>& tokens)>;
-// Called whenever work was done: sequences finished, tokens processed so far.
+// Called whenever work was done: sequences finished, tokens processed so far, over all maps.
 using ProgressSink = std::function<void(int64_t finished, int64_t tokens)>;
 
 struct RunOptions {
@@ -76,9 +77,15 @@ class Engine {
   // What was found at start: whether a row's logits do not depend on what else is in the batch.
   bool batch_invariant() const;
 
-  // Runs all requests under one map, as many at once as budget and max_batch allow; outputs in
-  // the order of the requests. Errors: bad_input (context beyond the model's, empty prompt),
-  // oom (one sequence does not fit the budget), numerics (names layer, head, token), preempted.
+  // Runs all requests under every map, as many sequences at once as budget and max_batch allow,
+  // whatever their maps; [maps][requests], in the order given. What prompts begin with is computed
+  // once per map, and a prompt whose queries see originals (Prefill::exact) once for all maps.
+  // Errors: bad_input (context beyond the model's, empty prompt), oom (one sequence does not fit
+  // the budget), numerics (names layer, head, token), preempted.
+  Result<std::vector<std::vector<SequenceOutput>>> run(const std::vector<PrecisionMap>& maps,
+                                                       const std::vector<SequenceRequest>& requests,
+                                                       const RunOptions& options);
+  // Of one map.
   Result<std::vector<SequenceOutput>> run(const PrecisionMap& map,
                                           const std::vector<SequenceRequest>& requests,
                                           const RunOptions& options);

@@ -27,7 +27,12 @@ GenerateHandler::GenerateHandler(const std::vector<Ticket>& tickets, const RunOp
 // The last token generated is never fed.
 Job GenerateHandler::job(const SequenceRequest& request) {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
-  return {request.prompt, prompt, prompt - 1, prompt + request.max_new_tokens - 1, 0};
+  Job job;
+  job.tokens = request.prompt;
+  job.prompt_tokens = prompt;
+  job.first_logit = prompt - 1;
+  job.most_tokens = prompt + request.max_new_tokens - 1;
+  return job;
 }
 
 Status GenerateHandler::row(int64_t job, int64_t, const float* logits) {

@@ -39,6 +39,7 @@ class Decoder final : public Model {
   const ModelGeometry& geometry() const override { return geometry_; }
   int64_t vocab_size() const override { return config_.vocab; }
   bool batch_invariant() const override { return weights_.batch_invariant; }
+  bool lengths_agree(int64_t a, int64_t b) const override;
   Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) override;
 
  private:
@@ -70,6 +71,12 @@ void over_rows(int64_t rows, const Work& work) {
   run_tasks((rows + kTaskRows - 1) / kTaskRows, [&](int64_t task) {
     const int64_t first = task * kTaskRows;
     work(first, std::min(kTaskRows, rows - first));
+  });
+}
+
+bool Decoder::lengths_agree(int64_t a, int64_t b) const {
+  return std::all_of(config_.ropes.begin(), config_.ropes.end(), [&](const RopeConfig& rope) {
+    return length_class(rope, a) == length_class(rope, b);
   });
 }
 

@@ -66,6 +66,10 @@ class Model {
   // how many rows are computed together or where the row stands among them.
   virtual bool batch_invariant() const = 0;
 
+  // Whether two sequences that differ only in their Batch::lengths have equal keys at equal
+  // positions, so that one may take over the other's.
+  virtual bool lengths_agree(int64_t a, int64_t b) const = 0;
+
   virtual Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) = 0;
 };
 

@@ -277,5 +277,39 @@ TEST(Crop, OfAForkLeavesTheOther) {
       2e-5);
 }
 
+// What a prefill leaves that saw the originals, without computing it.
+TEST(Adopt, EqualsThePrefillThatSawOriginals) {
+  for (const char* scheme : {"per-token", "kivi", "kvmix", "kvmix-total", "fp8"}) {
+    for (const int64_t prompt : {1, 2, 31, 64, 100}) {
+      Case c = case_of(scheme, pair_for(scheme));
+      c.options.prefill = Prefill::exact;
+      c.prompt = prompt;
+      c.tokens = prompt + 80;
+      SCOPED_TRACE(c.text());
+      const Sequence setup(c);
+      Pool pool(kBudget);
+      KvCache computed(setup.layout, prompt, pool);
+      Outputs expected = testing::empty_outputs(setup);
+      ASSERT_TRUE(testing::run_chunk(setup, prompt, computed, expected).ok());
+
+      Sequence plain = setup;
+      plain.layout = plain_layout(setup.layout);
+      KvCache originals(plain.layout, prompt, pool);
+      Outputs out = testing::empty_outputs(setup);
+      ASSERT_TRUE(testing::run_chunk(plain, prompt, originals, out).ok());
+      EXPECT_EQ(out, expected) << "the prompt's queries";
+      KvCache adopted(setup.layout, prompt, pool);
+      ASSERT_TRUE(adopted.adopt(originals).ok());
+      EXPECT_EQ(adopted.bytes(), computed.bytes());
+      EXPECT_TRUE(testing::page_bytes(setup, adopted) == testing::page_bytes(setup, computed));
+      while (computed.tokens() < c.tokens) {
+        ASSERT_TRUE(testing::run_chunk(setup, 1, computed, expected).ok());
+        ASSERT_TRUE(testing::run_chunk(setup, 1, adopted, out).ok());
+      }
+      EXPECT_EQ(out, expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kvsweep::cache
