@@ -21,11 +21,13 @@ def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def safetensors():
-    def file(header, data=b""):
-        text = header if isinstance(header, bytes) else compact(header).encode()
-        return struct.pack("<Q", len(text)) + text + data
+def safetensors_file(header, data=b""):
+    text = header if isinstance(header, bytes) else compact(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
 
+
+def safetensors():
+    file = safetensors_file
     tensor = {"dtype": "F16", "shape": [2, 2], "data_offsets": [12, 20]}
     two = {"__metadata__": {"format": "pt"}, "b.weight": tensor,
            "a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}
@@ -60,27 +62,37 @@ def config():
         write("config", family.lower(), compact({**llama, **more}))
 
 
-def gguf():
+class Gguf:
+    """The parts of a GGUF file."""
+
+    @staticmethod
     def text(value):
         raw = value.encode()
         return struct.pack("<Q", len(raw)) + raw
 
+    @staticmethod
     def file(keys, tensors, data=b"", version=3, count=None):
         head = b"GGUF" + struct.pack("<IQQ", version, len(tensors),
                                      len(keys) if count is None else count)
         head += b"".join(keys) + b"".join(tensors)
         return head + b"\0" * (-len(head) % 32) + data
 
+    @staticmethod
     def key(name, kind, packed):
-        return text(name) + struct.pack("<I", kind) + packed
+        return Gguf.text(name) + struct.pack("<I", kind) + packed
 
+    @staticmethod
     def array(name, kind, packed):
-        return key(name, 9, struct.pack("<IQ", kind, len(packed)) + b"".join(packed))
+        return Gguf.key(name, 9, struct.pack("<IQ", kind, len(packed)) + b"".join(packed))
 
+    @staticmethod
     def tensor(name, shape, kind, offset):
-        return (text(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape) +
+        return (Gguf.text(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape) +
                 struct.pack("<IQ", kind, offset))
 
+
+def gguf():
+    text, file, key, array, tensor = Gguf.text, Gguf.file, Gguf.key, Gguf.array, Gguf.tensor
     keys = [key("general.architecture", 8, text("llama")),
             key("llama.block_count", 4, struct.pack("<I", 1)),
             key("llama.rope.freq_base", 6, struct.pack("<f", 10000.0)),
@@ -96,6 +108,128 @@ def gguf():
     write("gguf", "wrapping_shape", file([], [tensor("x", [1 << 62, 8], 0, 0)]))
     write("gguf", "far_offset", file([], [tensor("x", [32], 2, 1 << 63)]))
     write("gguf", "nested", file([array("a", 9, [struct.pack("<IQ", 9, 1)])], []))
+
+
+def model_config():
+    base = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+            "vocab_size": 100, "head_dim": 16}
+    ropes = {
+        "linear": {"rope_type": "linear", "factor": 2.0},
+        "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+        "yarn": {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32, "beta_slow": 1,
+                 "mscale": 0.7, "mscale_all_dim": 0.5, "truncate": False,
+                 "original_max_position_embeddings": 64},
+        "longrope": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8,
+                     "original_max_position_embeddings": 64},
+        "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                   "high_freq_factor": 4.0, "original_max_position_embeddings": 64}}
+    for name, rope in ropes.items():
+        write("model_config", name, compact(
+            {**base, "architectures": ["LlamaForCausalLM"], "rope_theta": 10000.0,
+             "rope_scaling": rope, "attention_bias": True, "mlp_bias": False}))
+    quantized = {"awq": {"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm"},
+                 "gptq": {"quant_method": "gptq", "bits": 4, "group_size": -1, "dynamic": {},
+                          "checkpoint_format": "gptq_v2"}}
+    for name, settings in quantized.items():
+        write("model_config", name, compact(
+            {**base, "architectures": ["Qwen2ForCausalLM"], "quantization_config": settings,
+             "use_sliding_window": True, "sliding_window": 32, "max_window_layers": 2}))
+    families = {
+        "Mistral": {"sliding_window": 32}, "Qwen3": {"layer_types": ["full_attention"] * 4},
+        "Phi3": {"partial_rotary_factor": 0.75, "original_max_position_embeddings": 128,
+                 "rope_scaling": {"type": "su", "short_factor": [1] * 6, "long_factor": [2] * 6}},
+        "Gemma2": {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+                   "query_pre_attn_scalar": 16, "hidden_activation": "gelu_pytorch_tanh"},
+        "Gemma3": {"sliding_window": 32, "sliding_window_pattern": 2, "rope_local_base_freq": 1e4,
+                   "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0},
+                                       "sliding_attention": {"rope_type": "default"}},
+                   "layer_types": ["sliding_attention", "full_attention"] * 2},
+        "SmolLM3": {"no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4},
+        "Olmo2": {"rope_parameters": {"rope_theta": 5e5}, "attention_bias": False}}
+    for family, more in families.items():
+        write("model_config", family.lower(), compact(
+            {**base, "architectures": [f"{family}ForCausalLM"], **more}))
+
+
+def weights():
+    """The first byte chooses the settings (weights_fuzz.cpp)."""
+    def layout(parts):
+        header, data = {}, b""
+        for name, (dtype, shape, content) in parts.items():
+            header[name] = {"dtype": dtype, "shape": shape,
+                            "data_offsets": [len(data), len(data) + len(content)]}
+            data += content
+        return safetensors_file(header, data)
+
+    plain = {"a.weight": ("F32", [2, 3], struct.pack("<6f", *range(6))),
+             "b.weight": ("BF16", [2, 2], bytes(range(8))), "b.bias": ("F16", [4], bytes(8)),
+             "c": ("I64", [1], bytes(8)), "rotary_emb.inv_freq": ("F32", [0, 5], b"")}
+    write("weights", "plain", b"\0" + layout(plain))
+    scales = struct.pack("<16e", *[0.5] * 16)
+    awq = {"p.qweight": ("I32", [16, 1], bytes(range(64))), "p.qzeros": ("I32", [2, 1], bytes(8)),
+           "p.scales": ("F16", [2, 8], scales), "p.bias": ("F16", [8], bytes(16))}
+    write("weights", "awq", b"\1" + layout(awq))
+    write("weights", "awq_one_group", b"\2" + layout(
+        {**awq, "p.qzeros": ("I32", [1, 1], bytes(4)), "p.scales": ("F16", [1, 8], scales[:16])}))
+    gptq = {"p.qweight": ("I32", [2, 8], bytes(range(64))), "p.qzeros": ("I32", [2, 1], bytes(8)),
+            "p.scales": ("F16", [2, 8], scales),
+            "p.g_idx": ("I32", [16], struct.pack("<16i", *[0] * 8, *[1] * 8))}
+    write("weights", "gptq", b"\3" + layout(gptq))
+    write("weights", "gptq_v2", b"\4" + layout(
+        {**gptq, "p.qzeros": ("I32", [6, 1], bytes(24)), "p.scales": ("F16", [6, 8], bytes(96))}))
+    write("weights", "lone_scales", b"\1" + layout({"p.scales": awq["p.scales"]}))
+    write("weights", "nothing", b"\0" + safetensors_file({}))
+
+
+def gguf_model():
+    text, file, key, array, tensor = Gguf.text, Gguf.file, Gguf.key, Gguf.array, Gguf.tensor
+
+    def number(name, value):
+        return key(name, 4, struct.pack("<I", value))
+
+    def real(name, value):
+        return key(name, 6, struct.pack("<f", value))
+
+    def head(architecture, more=()):
+        sizes = {"embedding_length": 32, "feed_forward_length": 32, "block_count": 1,
+                 "context_length": 64, "attention.head_count": 4, "attention.head_count_kv": 2}
+        return ([key("general.architecture", 8, text(architecture))] +
+                [number(f"{architecture}.{name}", value) for name, value in sizes.items()] +
+                [real(f"{architecture}.attention.layer_norm_rms_epsilon", 1e-5)] +
+                [one(architecture) for one in more])
+
+    def vocabulary(model, tokens, kinds, more):
+        return [key("tokenizer.ggml.model", 8, text(model)),
+                array("tokenizer.ggml.tokens", 8, [text(token) for token in tokens]),
+                array("tokenizer.ggml.token_type", 5, [struct.pack("<i", k) for k in kinds]),
+                number("tokenizer.ggml.bos_token_id", 0), number("tokenizer.ggml.eos_token_id", 1),
+                *more]
+
+    bpe = vocabulary("gpt2", ["<s>", "<|im_end|>", "a", "b", "ab"], [3, 3, 1, 1, 1],
+                     [key("tokenizer.ggml.pre", 8, text("llama-bpe")),
+                      array("tokenizer.ggml.merges", 8, [text("a b")])])
+    pieces = vocabulary("llama", ["<unk>", "</s>", "a", "b", "ab", "<0x0A>"], [2, 3, 1, 1, 1, 6],
+                        [array("tokenizer.ggml.scores", 6, [struct.pack("<f", -i)
+                                                           for i in range(6)]),
+                         key("tokenizer.ggml.add_space_prefix", 7, b"\0")])
+    tensors = [tensor("token_embd.weight", [32, 2], 8, 0),
+               tensor("blk.0.attn_q.weight", [32, 8], 2, 96),
+               tensor("blk.0.attn_k.weight", [4, 4], 1, 256),
+               tensor("blk.0.attn_q.bias", [8], 30, 288),
+               tensor("output_norm.weight", [4], 0, 320)]
+    data = bytes(range(64)) * 5 + bytes(16)
+    models = {
+        "llama": [], "qwen2": [], "smollm3": [], "olmo2": [],
+        "qwen3": [lambda a: number(f"{a}.attention.key_length", 16)],
+        "phi3": [lambda a: number(f"{a}.rope.dimension_count", 8)],
+        "gemma2": [lambda a: number(f"{a}.attention.sliding_window", 16),
+                   lambda a: real(f"{a}.attn_logit_softcapping", 50.0)],
+        "gemma3": [lambda a: number(f"{a}.attention.sliding_window", 16),
+                   lambda a: real(f"{a}.rope.freq_base", 1e6)]}
+    for architecture, more in models.items():
+        words = pieces if architecture in ("phi3", "gemma2", "gemma3") else bpe
+        write("gguf_model", architecture, file(head(architecture, more) + words, tensors, data))
 
 
 def tokenizer():
@@ -220,5 +354,6 @@ def wire():
 
 
 if __name__ == "__main__":
-    for make in (safetensors, config, gguf, tokenizer, chat_template, tokenizer_config, kvmap, wire):
+    for make in (safetensors, config, gguf, tokenizer, chat_template, tokenizer_config, kvmap, wire,
+                 model_config, weights, gguf_model):
         make()

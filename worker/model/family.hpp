@@ -2,6 +2,8 @@
 // line in core/catalog/families.def.
 #pragma once
 
+#include <string>
+
 #include "core/result.hpp"
 #include "worker/model/config_fields.hpp"
 #include "worker/model/decoder_config.hpp"
@@ -13,5 +15,9 @@ namespace kvsweep::model {
   Result<DecoderConfig> read_##id(const ConfigFields& fields);
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
+
+// The decoder of a model folder or GGUF file, read by the first family that its `architectures`
+// name. bad_input names file and field.
+Result<DecoderConfig> configured_decoder(const std::string& model);
 
 }  // namespace kvsweep::model

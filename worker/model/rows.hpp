@@ -7,6 +7,11 @@
 
 namespace kvsweep::model {
 
+// out [width] = the binary16 (IEEE 754-2019) or bfloat16 numbers in 2 width bytes, which need no
+// alignment. Exact; infinity and NaN keep their kind.
+void widen_halves(const uint8_t* halves, int64_t width, float* out);
+void widen_bf16(const uint8_t* words, int64_t width, float* out);
+
 // out = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019, eq. 4, with the eps of
 // Hugging Face). x, out [width], which may be the same; weight [width].
 void rms_norm(const float* x, const float* weight, float eps, int64_t width, float* out);

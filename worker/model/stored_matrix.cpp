@@ -1,11 +1,9 @@
 #include "worker/model/stored_matrix.hpp"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/from_blob.h>
-
 #include <cstring>
 
 #include "worker/model/gguf_blocks.hpp"
+#include "worker/model/rows.hpp"
 
 namespace kvsweep::model {
 namespace {
@@ -18,11 +16,11 @@ int64_t bytes_of(GgmlType type, int64_t elements) {
 
 void widen(GgmlType type, const uint8_t* bytes, int64_t count, float* out) {
   if (type == GgmlType::f32) {
-    std::memcpy(out, bytes, static_cast<size_t>(count) * sizeof(float));
-  } else if (type == GgmlType::f16 || type == GgmlType::bf16) {
-    const at::ScalarType scalar = type == GgmlType::f16 ? at::kHalf : at::kBFloat16;
-    at::from_blob(out, {count}, at::kFloat)
-        .copy_(at::from_blob(const_cast<uint8_t*>(bytes), {count}, scalar));
+    if (count > 0) std::memcpy(out, bytes, static_cast<size_t>(count) * sizeof(float));
+  } else if (type == GgmlType::f16) {
+    widen_halves(bytes, count, out);
+  } else if (type == GgmlType::bf16) {
+    widen_bf16(bytes, count, out);
   } else {
     dequantize(type, bytes, count, out);
   }

@@ -51,4 +51,7 @@ Result<std::unique_ptr<WeightContainer>> open_safetensors(const std::string& mod
 // llama.cpp converted them (gguf_names.hpp).
 Result<std::unique_ptr<WeightContainer>> open_gguf(const std::string& path);
 
+// Of a folder, with its quantized layers as matrices, or of a GGUF file.
+Result<std::unique_ptr<WeightContainer>> open_weights(const std::string& model);
+
 }  // namespace kvsweep::model

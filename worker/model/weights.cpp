@@ -89,9 +89,13 @@ WeightFiles::WeightFiles(WeightFiles&&) noexcept = default;
 WeightFiles& WeightFiles::operator=(WeightFiles&&) noexcept = default;
 WeightFiles::~WeightFiles() = default;
 
+Result<std::unique_ptr<WeightContainer>> open_weights(const std::string& model) {
+  return is_gguf_path(model) ? open_gguf(model) : open_folder(model);
+}
+
 Result<WeightFiles> WeightFiles::open(const std::string& model) {
   auto state = std::make_unique<State>();
-  KVSWEEP_ASSIGN(state->container, is_gguf_path(model) ? open_gguf(model) : open_folder(model));
+  KVSWEEP_ASSIGN(state->container, open_weights(model));
   return WeightFiles(std::move(state));
 }
 

@@ -29,7 +29,7 @@ struct Row {
 };
 constexpr Row kTable[] = {
     {"gpt-2", nullptr, false, false, false, false},
-    {"olmo", nullptr, false, false, false, false},
+    {"olmo", nullptr, false, true, false, false},
     {"smollm", nullptr, true, false, false, false},
     {"starcoder", nullptr, true, false, false, false},
     {"refact", nullptr, true, false, false, false},

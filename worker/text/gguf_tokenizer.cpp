@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,21 +26,33 @@ Json sequence(const char* list, Json steps) {
   return {{"type", "Sequence"}, {list, std::move(steps)}};
 }
 
+// Whether the white space behind a token belongs to it, which GGUF cannot say: so Microsoft
+// published the tokenizer of Phi-3, for all but three tokens, and that of Phi-4-mini for the
+// markers of turns.
+enum class SpaceRule { none, phi3, phi4_mini };
+
+bool swallows_space(const std::string& text, SpaceRule rule) {
+  const auto is_one_of = [&](std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), text) != names.end();
+  };
+  if (rule == SpaceRule::phi3) return !is_one_of({"<unk>", "<s>", "<|endoftext|>"});
+  if (rule == SpaceRule::none) return false;
+  return is_one_of({"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"});
+}
+
 // Tokens that are cut out of the text before anything else.
-Json added_tokens(const GgufVocabulary& vocabulary, bool strips_after) {
+Json added_tokens(const GgufVocabulary& vocabulary, SpaceRule rule) {
   Json added = Json::array();
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     if (!vocabulary.is_added(id)) continue;
     const std::string& text = vocabulary.tokens[id];
-    const bool special = vocabulary.kind(id) != TokenKind::user_defined;
-    const bool plain = text == "<unk>" || text == "<s>" || text == "<|endoftext|>";
     added.push_back({{"id", id},
                      {"content", text},
                      {"single_word", false},
                      {"lstrip", false},
-                     {"rstrip", strips_after && special && !plain},
+                     {"rstrip", swallows_space(text, rule)},
                      {"normalized", false},
-                     {"special", special}});
+                     {"special", vocabulary.kind(id) != TokenKind::user_defined}});
   }
   return added;
 }
@@ -96,13 +109,21 @@ Json document(Json added, Json model) {
           {"model", std::move(model)}};
 }
 
+// Phi-3 and 3.5 (SentencePiece), Phi-4-mini and Phi-4 (byte-level).
+Result<bool> is_phi3(const GgufFile& file) {
+  KVSWEEP_ASSIGN(const std::string architecture, file.text("general.architecture", ""));
+  return architecture == "phi3";
+}
+
 Result<Json> byte_level_tokenizer(const GgufFile& file, const GgufVocabulary& vocabulary) {
   const char* key = "tokenizer.ggml.pre";
   KVSWEEP_ASSIGN(const std::string name, file.text(key));
   const auto found = find_pretokenizer(name);
   if (!found.ok()) return file.error(key, found.error().message);
   KVSWEEP_ASSIGN(Json merges, read_merges(file, vocabulary));
-  Json out = document(added_tokens(vocabulary, false), bpe(vocabulary, std::move(merges)));
+  KVSWEEP_ASSIGN(const bool phi3, is_phi3(file));
+  const SpaceRule rule = phi3 ? SpaceRule::phi4_mini : SpaceRule::none;
+  Json out = document(added_tokens(vocabulary, rule), bpe(vocabulary, std::move(merges)));
   out["model"]["ignore_merges"] = found->ignore_merges;
   out["normalizer"] = found->normalizer;
   out["pre_tokenizer"] = found->pre_tokenizer;
@@ -116,11 +137,10 @@ Result<Json> byte_level_tokenizer(const GgufFile& file, const GgufVocabulary& vo
 
 Result<Json> sentencepiece_tokenizer(const GgufFile& file, const GgufVocabulary& vocabulary) {
   KVSWEEP_ASSIGN(const bool prefix, file.boolean("tokenizer.ggml.add_space_prefix", true));
-  KVSWEEP_ASSIGN(const std::string architecture, file.text("general.architecture", ""));
+  KVSWEEP_ASSIGN(const bool phi3, is_phi3(file));
   KVSWEEP_ASSIGN(Json merges, merges_by_score(file, vocabulary));
-  // Phi-3 swallows the white space after its markers; GGUF cannot say so.
-  Json out = document(added_tokens(vocabulary, architecture == "phi3"),
-                      bpe(vocabulary, std::move(merges)));
+  const SpaceRule rule = phi3 ? SpaceRule::phi3 : SpaceRule::none;
+  Json out = document(added_tokens(vocabulary, rule), bpe(vocabulary, std::move(merges)));
   out["model"]["byte_fallback"] = true;
   out["model"]["fuse_unk"] = true;
   KVSWEEP_ASSIGN(const size_t unknown, vocabulary.unknown_id(file));

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "core/rng.hpp"
+#include "worker/codec/half.hpp"
 
 namespace kvsweep::model {
 namespace {
@@ -32,6 +34,24 @@ TEST(Rows, ExpWithinThreeUnitsInTheLastPlace) {
   EXPECT_EQ(fast_exp(0), 1.0f);
   EXPECT_EQ(fast_exp(-88), 0.0f);
   EXPECT_EQ(fast_exp(-std::numeric_limits<float>::infinity()), 0.0f);
+}
+
+// All 65536 patterns of both types, at an odd address, against the codecs' own conversions.
+TEST(Rows, WidensEveryPattern) {
+  std::vector<uint8_t> bytes(1 + 2 * 65536);
+  for (int pattern = 0; pattern < 65536; ++pattern) {
+    bytes[1 + 2 * pattern] = static_cast<uint8_t>(pattern & 255);
+    bytes[2 + 2 * pattern] = static_cast<uint8_t>(pattern >> 8);
+  }
+  std::vector<float> halves(65536), bf16(65536);
+  widen_halves(bytes.data() + 1, 65536, halves.data());
+  widen_bf16(bytes.data() + 1, 65536, bf16.data());
+  for (int pattern = 0; pattern < 65536; ++pattern) {
+    const auto word = static_cast<uint16_t>(pattern);
+    const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
+    ASSERT_EQ(bits(halves[pattern]), bits(codec::half_to_float(word))) << pattern;
+    ASSERT_EQ(bits(bf16[pattern]), bits(codec::bf16_to_float(word))) << pattern;
+  }
 }
 
 TEST(Rows, RmsNorm) {

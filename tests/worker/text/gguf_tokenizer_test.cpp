@@ -1,13 +1,10 @@
-// Tokenizers from GGUF metadata: real vocabularies written as GGUF here must cut texts as their own
-// tokenizer.json does, which is compared with transformers elsewhere (real_tokenizers_test.cpp).
+// Tokenizers from GGUF metadata, with vocabularies small enough to check by hand. Real ones:
+// gguf_real_tokenizers_test.cpp.
 #include "worker/text/gguf_tokenizer.hpp"
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <map>
-
-#include "tests/support/gguf_writer.hpp"
+#include "tests/worker/text/gguf_support.hpp"
 #include "tests/worker/text/support.hpp"
 #include "worker/text/chat_template.hpp"
 #include "worker/text/gguf_pretokenizers.hpp"
@@ -19,157 +16,6 @@ namespace {
 using test::GgufWriter;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr int32_t kNormal = 1, kUnknown = 2, kControl = 3, kUser = 4, kUnused = 5, kByte = 6;
-
-GgufWriter head(const std::string& model, const std::string& pre) {
-  GgufWriter writer;
-  writer.words("general.architecture", "llama").words("tokenizer.ggml.model", model);
-  if (!pre.empty()) writer.words("tokenizer.ggml.pre", pre);
-  return writer;
-}
-
-struct Vocabulary {
-  std::vector<std::string> tokens;
-  std::vector<int32_t> kinds;
-};
-
-// As llama.cpp's converter lists them: all ids, added tokens among them.
-Vocabulary vocabulary_of(const Json& document) {
-  Vocabulary out;
-  const auto put = [&](size_t id, const std::string& text, int32_t kind) {
-    if (id >= out.tokens.size()) {
-      out.tokens.resize(id + 1);
-      out.kinds.resize(id + 1, kUnused);
-    }
-    out.tokens[id] = text;
-    out.kinds[id] = kind;
-  };
-  const Json& vocab = document.at("model").at("vocab");
-  for (const auto& [text, id] : vocab.items()) {
-    const bool byte = text.size() == 6 && text.starts_with("<0x");
-    put(id.get<size_t>(), text, byte ? kByte : kNormal);
-  }
-  for (const Json& added : document.at("added_tokens")) {
-    const bool unknown = added.at("content") == "<unk>";
-    put(added.at("id").get<size_t>(), added.at("content"),
-        unknown ? kUnknown : (added.at("special").get<bool>() ? kControl : kUser));
-  }
-  return out;
-}
-
-std::vector<std::string> merges_of(const Json& document) {
-  std::vector<std::string> out;
-  for (const Json& merge : document.at("model").at("merges")) {
-    out.push_back(merge.is_string()
-                      ? merge.get<std::string>()
-                      : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
-  }
-  return out;
-}
-
-// Scores in the order in which merges make tokens; what no merge makes comes last.
-std::vector<float> scores_of(const Vocabulary& vocabulary, const std::vector<std::string>& merges) {
-  std::map<std::string, float> made;
-  for (const std::string& merge : merges) {
-    const size_t space = merge.find(' ');
-    const auto next = -static_cast<float>(made.size());
-    made.emplace(merge.substr(0, space) + merge.substr(space + 1), next);
-  }
-  std::vector<float> scores;
-  for (const std::string& token : vocabulary.tokens) {
-    scores.push_back(made.count(token) != 0 ? made.at(token) : -1e9f);
-  }
-  return scores;
-}
-
-struct RealCase {
-  const char* folder;
-  const char* model;
-  const char* pre;
-};
-
-class RealVocabulary : public ::testing::TestWithParam<RealCase> {};
-
-TEST_P(RealVocabulary, CutsAsItsOwnTokenizerJson) {
-  const std::string folder =
-      std::string(KVSWEEP_SOURCE_DIR) + "/.deps/tokenizers/" + GetParam().folder;
-  if (!std::filesystem::exists(folder + "/tokenizer.json")) {
-    GTEST_SKIP() << folder << " is absent; scripts/setup fetches it where npm is installed";
-  }
-  const auto document = read_json_file(folder + "/tokenizer.json");
-  ASSERT_TRUE(document.ok());
-  const Vocabulary vocabulary = vocabulary_of(*document);
-  GgufWriter writer = head(GetParam().model, GetParam().pre);
-  writer.list("tokenizer.ggml.tokens", vocabulary.tokens)
-      .list("tokenizer.ggml.token_type", 5, vocabulary.kinds)
-      .flag("tokenizer.ggml.add_bos_token", false);
-  if (std::string(GetParam().model) == "llama") {
-    writer.list("tokenizer.ggml.scores", 6, scores_of(vocabulary, merges_of(*document)));
-  } else {
-    writer.list("tokenizer.ggml.merges", merges_of(*document));
-  }
-  const TempDir dir;
-  std::filesystem::copy_file(folder + "/tokenizer.json", dir.path() + "/tokenizer.json");
-  const auto expected = Tokenizer::load(dir.path());
-  ASSERT_TRUE(expected.ok()) << expected.error().message;
-  const auto found = Tokenizer::load(dir.write("model.gguf", writer.bytes()));
-  ASSERT_TRUE(found.ok()) << found.error().message;
-
-  EXPECT_EQ(found->vocab_size(), expected->vocab_size());
-  const Json goldens = golden("tokenizers_golden.json");
-  int compared = 0;
-  for (const Json& row : goldens.at("texts")) {
-    SCOPED_TRACE(row.dump());
-    const auto text = row.get<std::string>();
-    const auto ids = expected->encode(text, false);
-    EXPECT_EQ(*found->encode(text, false), *ids);
-    EXPECT_EQ(*found->decode(*ids, false), *expected->decode(*ids, false));
-    EXPECT_EQ(*found->decode(*ids, true), *expected->decode(*ids, true));
-    ++compared;
-  }
-  EXPECT_GE(compared, 45);
-}
-
-INSTANTIATE_TEST_SUITE_P(Families, RealVocabulary,
-                         ::testing::Values(RealCase{"llama3_1", "gpt2", "llama-bpe"},
-                                           RealCase{"qwen3", "gpt2", "qwen2"},
-                                           RealCase{"llama2", "llama", "default"}),
-                         [](const auto& about) { return std::string(about.param.folder); });
-
-// Merges from scores are those that the converter of transformers wrote for a real vocabulary.
-TEST(GgufTokenizer, MergesFollowFromScores) {
-  const std::string path =
-      std::string(KVSWEEP_SOURCE_DIR) + "/.deps/tokenizers/llama2/tokenizer.json";
-  if (!std::filesystem::exists(path)) {
-    GTEST_SKIP() << path << " is absent; scripts/setup fetches it where npm is installed";
-  }
-  const auto document = read_json_file(path);
-  const Vocabulary vocabulary = vocabulary_of(*document);
-  GgufWriter writer = head("llama", "default");
-  writer.list("tokenizer.ggml.tokens", vocabulary.tokens)
-      .list("tokenizer.ggml.token_type", 5, vocabulary.kinds)
-      .list("tokenizer.ggml.scores", 6, scores_of(vocabulary, merges_of(*document)))
-      .number("tokenizer.ggml.bos_token_id", 1);
-  const TempDir dir;
-  const auto file = GgufFile::open(dir.write("model.gguf", writer.bytes()));
-  ASSERT_TRUE(file.ok());
-  const auto made = gguf_tokenizer(*file);
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  std::vector<std::string> expected = merges_of(*document);
-  std::vector<std::string> found = merges_of(*made);
-  ASSERT_EQ(found.size(), expected.size());
-  // The tokens that are made come in one order; the ways to make one token do not: this vocabulary
-  // was converted before transformers sorted them by length.
-  const auto made_by = [](std::vector<std::string> merges) {
-    for (std::string& merge : merges) merge.erase(merge.find(' '), 1);
-    return merges;
-  };
-  EXPECT_TRUE(made_by(found) == made_by(expected));
-  std::sort(found.begin(), found.end());
-  std::sort(expected.begin(), expected.end());
-  EXPECT_TRUE(found == expected);
-}
 
 // Ten pieces by hand: with scores a b = -1, b c = -2, "ab" + "c" = -3: "abc" is a b c -> ab c ->
 // abc.
@@ -250,6 +96,39 @@ TEST(GgufTokenizer, PretokenizersDecideOnDigitsAndBegin) {
   }
   EXPECT_THAT(ids("llama-bpe"), ElementsAre(5, 2, 4));
   EXPECT_THAT(ids("tekken"), ElementsAre(5, 2, 3, 3));
+}
+
+// The tokenizers of OLMo compose what is decomposed; GPT-2's do not. The letter is no token, so it
+// falls out of the text; its parts, "e" among them, would stay.
+TEST(GgufTokenizer, OlmoComposes) {
+  const TempDir dir;
+  const auto ids = [&](const std::string& pre) {
+    const GgufWriter writer = head("gpt2", pre)
+                                  .list("tokenizer.ggml.tokens", {"e", "\xc3\x83", "\xc2\xa9"})
+                                  .list("tokenizer.ggml.merges", {});
+    const auto tokenizer = Tokenizer::load(dir.write(pre + ".gguf", writer.bytes()));
+    if (!tokenizer.ok()) throw std::runtime_error(tokenizer.error().message);
+    return *tokenizer->encode("e\xcc\x81", false);
+  };
+  EXPECT_THAT(ids("olmo"), ElementsAre(1, 2));  // U+00E9: the bytes c3 a9
+  EXPECT_THAT(ids("gpt-2"), ElementsAre(0));
+}
+
+// Phi-4-mini: the white space behind the markers of turns belongs to them.
+TEST(GgufTokenizer, MarkersOfTurnsSwallowWhiteSpaceInPhi) {
+  const TempDir dir;
+  const auto ids = [&](const std::string& architecture) {
+    const GgufWriter writer =
+        head("gpt2", "gpt-4o", architecture)
+            .list("tokenizer.ggml.tokens", {"a", "\xc4\xa0", "<|user|>", "<|tool|>"})
+            .list<int32_t>("tokenizer.ggml.token_type", 5, {kNormal, kNormal, kControl, kControl})
+            .list("tokenizer.ggml.merges", {});
+    const auto tokenizer = Tokenizer::load(dir.write(architecture + ".gguf", writer.bytes()));
+    if (!tokenizer.ok()) throw std::runtime_error(tokenizer.error().message);
+    return *tokenizer->encode("<|user|> a<|tool|> a", false);
+  };
+  EXPECT_THAT(ids("phi3"), ElementsAre(2, 0, 3, 1, 0));
+  EXPECT_THAT(ids("llama"), ElementsAre(2, 1, 0, 3, 1, 0));
 }
 
 TEST(GgufTokenizer, EndsAndTemplate) {

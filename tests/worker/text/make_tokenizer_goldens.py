@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Write data/tokenizers_golden.json: what transformers makes of odd texts and of conversations with
-the tokenizers of four model families.
+the tokenizers of some models, and what Mistral's tekken makes of them.
 
     python3 make_tokenizer_goldens.py DEPS
 
 DEPS is .deps after scripts/setup: tokenizers/<name> and the GGUF file of SmolLM2 in models/ below
-it. Needs transformers (5.24 was used) and gguf. Prompts are written by hash, so that no text of the models stands
+it. Needs transformers (5.24 was used), gguf and tiktoken. Prompts are written by hash, so that no text of the models stands
 in the tree; long texts as what is repeated how often, and their ids by hash.
 """
 import argparse
+import base64
 import hashlib
 import json
 from pathlib import Path
 
-from transformers import AutoTokenizer
+import tiktoken
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import chat_template_utils
 
 import smollm2_tokenizer
@@ -25,6 +28,8 @@ FOLDERS = {
     "llama3_1": "tokenizers/llama3_1",
     "qwen3": "tokenizers/qwen3",
     "llama2": "tokenizers/llama2",
+    "gpt4o": "tokenizers/gpt4o",
+    "gpt35turbo": "tokenizers/gpt35turbo",
     "smollm2": "models/SmolLM2-135M-Instruct.Q4_1.gguf",
 }
 
@@ -40,6 +45,10 @@ TEXTS = [
     "<|im_start|> <|im_end", "<|endoftext|>", "<think>\n\n</think>", "[INST] <<SYS>> [/INST]",
     "<0x41><0x0A>", "▁under▁score _", "Ġ Ċ", "\U0010ffff \ue000", "ﷺ", "ß ẞ ŉ İi", "a" * 40,
     " " * 20 + "x" + " " * 33,
+]
+PHI3_TEXTS = [
+    "<|user|>\n What? <|end|>\n<|assistant|>\n", "<|system|>  \t be brief", "a <|endoftext|>\n b",
+    "<s> x</s>\n\n y <unk> z", "<|user|><|end|>\u3000\u00a0x", "<|end|>  ", "<|placeholder3|> \r\n<|user|> a",
 ]
 LONG = [("word ", 4000), ("é日😀\n", 1500), (" ", 3000), ("\n", 2000), ("x", 3000), ("</s>", 800)]
 
@@ -62,6 +71,46 @@ CONVERSATIONS = {
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
+
+
+def load(path):
+    """These two name classes that would put GPT-2's expression in the place of their own."""
+    if path.suffix == ".gguf":
+        return smollm2_tokenizer.load(path)
+    if path.name.startswith("gpt"):
+        return PreTrainedTokenizerFast(tokenizer_file=str(path / "tokenizer.json"),
+                                       clean_up_tokenization_spaces=False)
+    return AutoTokenizer.from_pretrained(path)
+
+
+def phi3(llama2):
+    """Phi-3's tokenizer: Llama 2's, with these added tokens in its tokenizer.json."""
+    document = json.loads((llama2 / "tokenizer.json").read_text("utf-8"))
+    names = ["<|endoftext|>", "<|assistant|>", "<|placeholder1|>", "<|placeholder2|>",
+             "<|placeholder3|>", "<|placeholder4|>", "<|system|>", "<|end|>", "<|placeholder5|>",
+             "<|placeholder6|>", "<|user|>"]
+    added = document["added_tokens"]
+    added[2].update(rstrip=True, special=False)
+    for i, name in enumerate(names):
+        added.append({**added[0], "id": 32000 + i, "content": name,
+                      "rstrip": name != "<|endoftext|>"})
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(document)),
+        clean_up_tokenization_spaces=False)
+
+
+def tekken(path):
+    """Rows of [index of the text, ids], by tiktoken, with which Mistral's code encodes. Texts with
+    the names of special tokens are left out: that code has no such tokens in texts."""
+    document = json.loads(path.read_text("utf-8"))
+    config = document["config"]
+    special = config["default_num_special_tokens"]
+    ranks = {base64.b64decode(row["token_bytes"]): row["rank"]
+             for row in document["vocab"][:config["default_vocab_size"] - special]}
+    encoding = tiktoken.Encoding("tekken", pat_str=config["pattern"], mergeable_ranks=ranks,
+                                 special_tokens={})
+    return [[i, [special + rank for rank in encoding.encode(text)]] for i, text in enumerate(TEXTS)
+            if not any(name in text for name in ("<s>", "</s>", "<unk>", "[INST]"))]
 
 
 def text_row(tokenizer, text):
@@ -113,8 +162,6 @@ def main():
     golden = {"now": NOW, "texts": TEXTS, "long": [{"unit": u, "count": n} for u, n in LONG],
               "conversations": CONVERSATIONS, "tokenizers": {}}
     for name, folder in FOLDERS.items():
-        from_gguf = folder.endswith(".gguf")
-        load = smollm2_tokenizer.load if from_gguf else AutoTokenizer.from_pretrained
         tokenizer = load(deps / folder)
         golden["tokenizers"][name] = {
             "folder": folder,
@@ -122,6 +169,9 @@ def main():
             "long": [long_row(tokenizer, *row) for row in LONG],
             "prompts": prompt_rows(tokenizer),
         }
+    golden["phi3"] = {text: text_row(phi3(deps / FOLDERS["llama2"]), text)
+                      for text in TEXTS + PHI3_TEXTS}
+    golden["tekken"] = tekken(deps / "tokenizers" / "tekken" / "tekken.json")
     text = json.dumps(golden, ensure_ascii=True, separators=(",", ":"))
     OUT.write_text(text + "\n", encoding="utf-8")
     print(f"{OUT.name}: {len(text)} bytes")

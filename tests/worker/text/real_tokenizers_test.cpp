@@ -1,4 +1,4 @@
-// Tokenizers and chat templates of four model families against transformers, on odd texts
+// Tokenizers and chat templates of six models against transformers, on odd texts
 // (make_tokenizer_goldens.py). scripts/setup fetches their files where npm is there.
 #include <gmock/gmock.h>
 
@@ -113,7 +113,8 @@ TEST_P(RealTokenizer, RendersConversationsAsTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, RealTokenizer,
-                         ::testing::Values("llama3_1", "qwen3", "llama2", "smollm2"),
+                         ::testing::Values("llama3_1", "qwen3", "llama2", "gpt4o", "gpt35turbo",
+                                           "smollm2"),
                          [](const auto& about) { return std::string(about.param); });
 
 }  // namespace
