@@ -1,0 +1,418 @@
+// RULER's generators: against the published rows, against solvers that read a prompt as a person
+// would, and against the counter that they are given.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "tests/worker/task/task_testing.hpp"
+#include "worker/task/ruler/generator.hpp"
+#include "worker/text/tokenizer.hpp"
+
+namespace kvsweep::task::ruler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kNoRuler =
+    "no RULER data: set KVSWEEP_DATA_DIR to a folder that holds ruler/nounlist.txt";
+
+Material made_material() {
+  Material material;
+  for (int i = 0; i < 60; ++i) {
+    material.adjectives.push_back("adj" + std::to_string(i));
+    material.nouns.push_back("noun" + std::to_string(i));
+  }
+  for (int i = 0; i < 3000; ++i) material.words.push_back("w" + std::to_string(100'000 + i));
+  for (int i = 0; i < 900; ++i) {
+    material.essay.push_back((i % 7 == 0 ? "Word" : "word") + std::to_string(i) +
+                             (i % 7 == 6 ? "." : ""));
+  }
+  return material;
+}
+
+// Pieces between blanks: what a tokenizer of whole words gives.
+Result<int64_t> count_words(const std::string& text) {
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n';
+    count += !blank && !inside;
+    inside = !blank;
+  }
+  return count;
+}
+
+GeneratorOptions options_of(const std::string& subtask, int64_t length) {
+  return {subtask, length, 7, "search", {}};
+}
+
+int64_t occurrences(const std::string& text, const std::string& piece) {
+  int64_t count = 0;
+  for (size_t at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// The text between the last `before` and the first `after` that follows it.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t start = text.rfind(before);
+  EXPECT_NE(start, std::string::npos) << before;
+  const size_t from = start + before.size();
+  return text.substr(from, text.find(after, from) - from);
+}
+
+// Every hexadecimal digit group of a UUID becomes U.
+std::string masked(const std::string& text) {
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() &&
+           (std::isxdigit(static_cast<unsigned char>(text[end])) || text[end] == '-')) {
+      ++end;
+    }
+    if (end - i == 36) {
+      result += 'U';
+      i = end;
+    } else {
+      result += text[i++];
+    }
+  }
+  return result;
+}
+
+std::vector<Json> published() {
+  std::vector<Json> rows;
+  const auto dir = testing::data_dir();
+  const std::string path = dir.value_or("") + "/ruler/niah_multikey_3_4k_first100.jsonl";
+  if (!dir || !std::filesystem::exists(path)) return rows;
+  const std::string text = read_file(path).value();
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.empty()) rows.push_back(Json::parse(line));
+  }
+  return rows;
+}
+
+TEST(RulerPublished, TheTemplateIsEqualByteForByte) {
+  const std::vector<Json> rows = published();
+  if (rows.empty()) GTEST_SKIP() << kNoRuler;
+  ASSERT_EQ(rows.size(), 100u);
+  const auto subtask = make_subtask("niah_multikey_3", 4096).value();
+  std::set<std::string> fields;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Rng rng(1, "test", i << 32);
+    const Text text = subtask->text(
+        {}, 50, [](const std::string&) { return true; }, rng);
+    Row row;
+    row.index = static_cast<int64_t>(i);
+    row.input = text.input;
+    row.answer_prefix = text.answer_prefix;
+    row.outputs = text.outputs;
+    const Json ours = to_json(row);
+    EXPECT_EQ(masked(ours["input"].get<std::string>()),
+              masked(rows[i]["input"].get<std::string>()));
+    EXPECT_EQ(ours["outputs"].size(), rows[i]["outputs"].size());
+    EXPECT_EQ(ours["index"], rows[i]["index"]);
+    for (const auto& [key, value] : rows[i].items()) {
+      ASSERT_TRUE(ours.contains(key)) << key;
+      EXPECT_EQ(ours[key].type_name(), std::string(value.type_name())) << key;
+    }
+    EXPECT_EQ(ours.size(), rows[i].size());
+  }
+}
+
+// The published lengths are those of Llama 3's tokenizer, without a first token.
+TEST(RulerPublished, TheLengthIsTokensOfThePromptAndTheAnswer) {
+  const std::vector<Json> rows = published();
+  const std::string folder = KVSWEEP_SOURCE_DIR "/.deps/tokenizers/llama3_1";
+  if (rows.empty()) GTEST_SKIP() << kNoRuler;
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no Llama 3 tokenizer: run scripts/setup";
+  const auto tokenizer = text::Tokenizer::load(folder).value();
+  const int answer = make_subtask("niah_multikey_3", 4096).value()->answer_tokens();
+  for (const Json& row : rows) {
+    const auto tokens = tokenizer.count(row["input"].get<std::string>(), false);
+    EXPECT_EQ(tokens.value() + answer, row["length"].get<int64_t>());
+  }
+}
+
+class RulerSubtask : public ::testing::TestWithParam<std::string> {
+ protected:
+  Generator open(int64_t length) const {
+    return Generator::open(options_of(GetParam(), length), material_, count_words).value();
+  }
+  const Material material_ = made_material();
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, RulerSubtask, ::testing::ValuesIn(subtask_names()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(RulerSubtask, RowsFillTheLengthAndNeverExceedIt) {
+  for (const int64_t length : {1024, 3000, 8192}) {
+    const Generator generator = open(length);
+    for (int64_t i = 0; i < 20; ++i) {
+      const Row row = generator.row(i).value();
+      EXPECT_EQ(row.index, i);
+      EXPECT_EQ(row.length,
+                count_words(row.input + row.answer_prefix).value() + generator.answer_tokens());
+      EXPECT_LE(row.length, length);
+      // A unit of cwe is a word three times with its numbers, one of vt 19 words; the words of cwe
+      // end at 3000, those of fwe come in whole counts of each.
+      if (GetParam() != "cwe" || length < 8192) {
+        EXPECT_GE(row.length, length - length / 20) << i;
+      }
+    }
+  }
+}
+
+TEST_P(RulerSubtask, RowsArePureAndDistinct) {
+  const Generator a = open(1024);
+  const Generator b = open(1024);
+  std::set<std::string> inputs;
+  for (int64_t i = 9; i >= 0; --i) {
+    const Row row = b.row(i).value();
+    EXPECT_EQ(to_json(row), to_json(a.row(i).value()));
+    EXPECT_TRUE(inputs.insert(row.input).second);
+  }
+  for (const bool stream : {true, false}) {
+    GeneratorOptions other = options_of(GetParam(), 1024);
+    if (stream) {
+      other.stream = "report";
+    } else {
+      other.seed = 8;
+    }
+    const auto generator = Generator::open(other, material_, count_words).value();
+    EXPECT_NE(generator.row(0).value().outputs, a.row(0).value().outputs);
+  }
+}
+
+TEST_P(RulerSubtask, WhatIsAcceptedIsKept) {
+  GeneratorOptions picky = options_of(GetParam(), 1024);
+  std::set<std::string> refused;
+  picky.accept = [&](const std::string& facts) {
+    if (sha256_hex(facts)[0] < '8') return true;
+    refused.insert(facts);
+    return false;
+  };
+  const auto generator = Generator::open(picky, material_, count_words).value();
+  for (int64_t i = 0; i < 20; ++i) {
+    const Row row = generator.row(i).value();
+    for (const std::string& facts : refused) {
+      EXPECT_FALSE(std::all_of(row.outputs.begin(), row.outputs.end(), [&](const auto& output) {
+        return facts.find(output) != std::string::npos;
+      }));
+    }
+  }
+  EXPECT_FALSE(refused.empty());
+}
+
+TEST_P(RulerSubtask, ALengthThatIsTooShortIsAnError) {
+  const auto generator = Generator::open(options_of(GetParam(), 60), material_, count_words);
+  ASSERT_FALSE(generator.ok());
+  EXPECT_EQ(generator.error().code, ErrorCode::bad_input);
+  EXPECT_THAT(generator.error().message, HasSubstr("length is 60 tokens"));
+  EXPECT_THAT(generator.error().message, HasSubstr("ruler/" + GetParam()));
+}
+
+TEST_P(RulerSubtask, AnErrorOfTheCounterIsPassedOn) {
+  const auto broken = [](const std::string&) -> Result<int64_t> { return bad_input("no tokens"); };
+  const auto generator = Generator::open(options_of(GetParam(), 1024), material_, broken);
+  ASSERT_FALSE(generator.ok());
+  EXPECT_EQ(generator.error().message, "no tokens");
+}
+
+// --- solvers
+
+std::map<std::string, std::vector<std::string>> needles_in(const std::string& text) {
+  std::map<std::string, std::vector<std::string>> values;
+  const std::string opening = "One of the special magic ";
+  for (size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
+    const size_t key = text.find(" for ", at) + 5;
+    const size_t is = text.find(" is: ", key);
+    const size_t end = text.find('.', is);
+    values[text.substr(key, is - key)].push_back(text.substr(is + 5, end - is - 5));
+  }
+  return values;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> items) {
+  std::sort(items.begin(), items.end());
+  return items;
+}
+
+TEST(RulerSolved, NeedlesAnswerTheQuestion) {
+  const Material material = made_material();
+  const std::map<std::string, std::pair<size_t, size_t>> expected = {
+      {"niah_single_1", {1, 1}},   {"niah_single_2", {1, 1}},   {"niah_single_3", {1, 1}},
+      {"niah_multikey_1", {4, 1}}, {"niah_multikey_2", {0, 1}}, {"niah_multikey_3", {0, 1}},
+      {"niah_multivalue", {1, 4}}, {"niah_multiquery", {4, 4}}};
+  for (const auto& [subtask, counts] : expected) {
+    const auto generator =
+        Generator::open(options_of(subtask, 2048), material, count_words).value();
+    for (int64_t i = 0; i < 20; ++i) {
+      const Row row = generator.row(i).value();
+      const auto needles = needles_in(row.input);
+      if (counts.first > 0) {
+        EXPECT_EQ(needles.size(), counts.first) << subtask;
+      } else {
+        EXPECT_GT(needles.size(), 50u) << subtask;
+      }
+      std::string query = between(row.input, " for ", " mentioned in the provided text?");
+      EXPECT_THAT(row.answer_prefix,
+                  HasSubstr(" for " + query + " mentioned in the provided text"));
+      std::vector<std::string> solved;
+      size_t asked = 0;
+      for (const auto& [key, values] : needles) {
+        if (occurrences(query, key) == 0) continue;
+        if (query != key && occurrences(query, key + ",") == 0 &&
+            query.substr(query.size() - key.size()) != key) {
+          continue;
+        }
+        ++asked;
+        solved.insert(solved.end(), values.begin(), values.end());
+      }
+      EXPECT_EQ(asked, subtask == "niah_multiquery" ? 4u : 1u) << query;
+      EXPECT_EQ(sorted(solved), sorted(row.outputs)) << subtask;
+      EXPECT_EQ(row.outputs.size(), counts.second);
+    }
+  }
+}
+
+TEST(RulerSolved, TheEssayIsWholeAroundTheNeedles) {
+  const Material material = made_material();
+  const auto generator =
+      Generator::open(options_of("niah_multikey_1", 2048), material, count_words).value();
+  for (int64_t i = 0; i < 10; ++i) {
+    const Row row = generator.row(i).value();
+    const auto lines = split(row.input, '\n');
+    ASSERT_EQ(lines.size(), 3u);
+    std::vector<std::string> words;
+    for (const std::string& word : split(lines[1], ' ')) {
+      if (word.rfind("ord", 1) == 1) words.push_back(word);
+    }
+    for (size_t w = 0; w < words.size(); ++w) {
+      EXPECT_EQ(words[w], material.essay[w % material.essay.size()]);
+    }
+    EXPECT_GT(words.size(), 1500u);
+    // A needle begins where a sentence ends.
+    for (size_t at = lines[1].find("One of"); at != std::string::npos;
+         at = lines[1].find("One of", at + 1)) {
+      EXPECT_TRUE(at == 0 || lines[1].substr(at - 2, 2) == ". ") << at;
+    }
+  }
+}
+
+TEST(RulerSolved, ChainsOfVariables) {
+  const Material material = made_material();
+  const auto generator = Generator::open(options_of("vt", 2048), material, count_words).value();
+  for (int64_t i = 0; i < 20; ++i) {
+    const Row row = generator.row(i).value();
+    // The example comes first, with its answer.
+    const size_t start = row.input.rfind("Memorize and track");
+    ASSERT_GT(start, 0u);
+    const std::string value = between(row.input, "assigned the value ", " in the text above.");
+    std::vector<std::string> chain;
+    std::string holder = value;
+    std::vector<std::string> words;
+    std::string text = row.input.substr(start);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    for (const std::string& word : split(text, ' ')) {
+      if (!word.empty()) words.push_back(word);
+    }
+    for (size_t w = 0; w + 3 < words.size(); ++w) {
+      if (words[w] != "VAR" || words[w + 2] != "=") continue;
+      const std::string source = words[w + 3] == "VAR" ? words[w + 4] : words[w + 3];
+      EXPECT_EQ(source, holder);
+      holder = words[w + 1];
+      chain.push_back(holder);
+      EXPECT_EQ(holder.size(), 5u);
+    }
+    EXPECT_EQ(chain, row.outputs);
+    EXPECT_EQ(chain.size(), 5u);
+    EXPECT_EQ(value.size(), 5u);
+  }
+}
+
+std::map<std::string, int> counted(const std::string& text) {
+  std::map<std::string, int> counts;
+  for (const std::string& word : split(text, ' ')) ++counts[word];
+  return counts;
+}
+
+TEST(RulerSolved, CommonWordsAreTheMostCommon) {
+  const Material material = made_material();
+  for (const auto& [length, common, other] : {std::tuple{2048, 6, 1}, {4096, 30, 3}}) {
+    const auto generator =
+        Generator::open(options_of("cwe", length), material, count_words).value();
+    for (int64_t i = 0; i < 5; ++i) {
+      const Row row = generator.row(i).value();
+      auto counts = counted(between(row.input, "appear most often.\n", "\nQuestion:"));
+      std::vector<std::string> found;
+      int numbers = 0;
+      for (const auto& [word, count] : counts) {
+        if (word.back() == '.') {
+          ++numbers;
+          EXPECT_EQ(count, 1);
+        } else if (count == common) {
+          found.push_back(word);
+        } else {
+          EXPECT_EQ(count, other);
+        }
+      }
+      EXPECT_EQ(found, sorted(row.outputs));
+      EXPECT_EQ(found.size(), 10u);
+      EXPECT_EQ(counts.count(std::to_string(numbers) + "."), 1u);
+    }
+  }
+}
+
+TEST(RulerSolved, CodedWordsFollowZipf) {
+  const Material material = made_material();
+  for (const int64_t length : {512, 4096}) {
+    const auto generator =
+        Generator::open(options_of("fwe", length), material, count_words).value();
+    for (int64_t i = 0; i < 5; ++i) {
+      const Row row = generator.row(i).value();
+      const auto counts = counted(between(row.input, "coded words. ", "\nQuestion:"));
+      std::vector<std::pair<int, std::string>> order;
+      for (const auto& [word, count] : counts) order.emplace_back(count, word);
+      std::sort(order.rbegin(), order.rend());
+      ASSERT_GT(order.size(), 4u);
+      EXPECT_EQ(order[0].second, "...");
+      EXPECT_THAT(row.outputs, ElementsAre(order[1].second, order[2].second, order[3].second));
+      EXPECT_GT(order[3].first, order[4].first);
+      EXPECT_NEAR(order[0].first, 4 * order[1].first, 4);
+      EXPECT_NEAR(order[0].first, 9 * order[2].first, 9);
+    }
+  }
+}
+
+TEST(RulerMaterial, ComesFromTheFolder) {
+  const auto dir = testing::data_dir();
+  if (!dir || !std::filesystem::exists(*dir + "/ruler/nounlist.txt")) GTEST_SKIP() << kNoRuler;
+  const Material material = load_material(*dir, true).value();
+  EXPECT_EQ(material.nouns.size(), 6782u);
+  EXPECT_EQ(material.adjectives.size(), 912u);
+  EXPECT_TRUE(std::is_sorted(material.words.begin(), material.words.end()));
+  EXPECT_THAT(std::vector<std::string>(material.essay.begin(), material.essay.begin() + 3),
+              ElementsAre("First", "Citizen:", "Before"));
+  EXPECT_TRUE(load_material(*dir, false).value().essay.empty());
+}
+
+TEST(RulerMaterial, MissingOrEmptyListsAreNamed) {
+  EXPECT_THAT(load_material("", false).error().message, HasSubstr("--data-dir"));
+  const auto missing = load_material("/nonexistent", false);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message, HasSubstr("/nonexistent/ruler/nounlist.txt"));
+  EXPECT_THAT(make_subtask("qa_1", 4096).error().message, HasSubstr("niah_single_1"));
+}
+
+}  // namespace
+}  // namespace kvsweep::task::ruler
