@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "tests/worker/task/task_testing.hpp"
 #include "worker/task/ruler/generator.hpp"
+#include "worker/task/ruler/needle.hpp"
 #include "worker/text/tokenizer.hpp"
 
 namespace kvsweep::task::ruler {
@@ -392,6 +393,44 @@ TEST(RulerSolved, CodedWordsFollowZipf) {
       EXPECT_NEAR(order[0].first, 9 * order[2].first, 9);
     }
   }
+}
+
+TEST(NeedleGrid, CoversEveryLengthAndDepthOnce) {
+  const Material material = made_material();
+  const auto grid = NeedleGrid::open(16'000, material, count_words).value();
+  std::set<std::pair<int64_t, double>> cells;
+  std::set<int64_t> lengths;
+  for (int64_t i = 0; i < NeedleGrid::kSize; ++i) {
+    const NeedleGrid::Cell cell = grid.cell(i);
+    EXPECT_TRUE(cells.emplace(cell.length, cell.depth).second);
+    if (i < 12) lengths.insert(cell.length / 4000);
+  }
+  EXPECT_EQ(cells.begin()->first, 1000);
+  EXPECT_EQ(cells.rbegin()->first, 16'000);
+  EXPECT_GE(lengths.size(), 4u);  // the first dozen is spread over all lengths
+}
+
+TEST(NeedleGrid, RowsHideTheNeedleAtTheirDepthAndLength) {
+  const Material material = made_material();
+  const auto grid = NeedleGrid::open(8000, material, count_words).value();
+  for (int64_t i = 0; i < 200; ++i) {
+    const Row row = grid.row(i).value();
+    const NeedleGrid::Cell cell = grid.cell(i);
+    EXPECT_EQ(row.length, count_words(row.input).value() + NeedleGrid::kAnswerTokens);
+    EXPECT_LE(row.length, cell.length);
+    EXPECT_GE(row.length, cell.length * 97 / 100 - 10);
+    EXPECT_EQ(occurrences(row.input, NeedleGrid::needle()), 1);
+    EXPECT_EQ(occurrences(row.input, row.outputs.at(0)), 1);
+    const std::string text = between(row.input, "<book> ", " </book>");
+    const auto place = static_cast<double>(text.find(NeedleGrid::needle()));
+    const auto rest = static_cast<double>(text.size() - NeedleGrid::needle().size());
+    EXPECT_NEAR(place / rest, cell.depth, 0.03) << i;
+    const bool inside = place > 0 && cell.depth < 1;  // the text may end within a sentence
+    EXPECT_TRUE(!inside || text.substr(static_cast<size_t>(place) - 2, 2) == ". ") << i;
+  }
+  const auto too_short = NeedleGrid::open(300, material, count_words);
+  ASSERT_FALSE(too_short.ok());
+  EXPECT_THAT(too_short.error().message, HasSubstr("length is 300 tokens"));
 }
 
 TEST(RulerMaterial, ComesFromTheFolder) {

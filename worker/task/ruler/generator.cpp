@@ -42,8 +42,9 @@ Result<Row> Generator::make(int64_t index, int64_t units) const {
   return row;
 }
 
-// Two short rows give the tokens of a unit, and so a first guess; from there the bracket [fits,
-// too_long) is found by doubled steps and halved. Only a few long rows are counted.
+// Two short rows give the tokens of a unit, and so a first guess, which a row of that size
+// corrects; from there the bracket [fits, too_long) is found by doubled steps and halved. Only a
+// few long rows are counted.
 Status Generator::find_units() {
   const int64_t least = subtask_->min_units();
   const int64_t most = subtask_->max_units(*material_, options_.length);
@@ -54,25 +55,42 @@ Status Generator::find_units() {
                      "answer take " + std::to_string(shortest.length) +
                      " with this tokenizer; give a greater length");
   }
-  const int64_t second = std::min(most, 4 * least + 16);
   units_ = least;
-  if (second == least) return {};
-  KVSWEEP_ASSIGN(const Row longer, make(0, second));
-  tokens_per_unit_ = std::max(0.1, static_cast<double>(longer.length - shortest.length) /
-                                       static_cast<double>(second - least));
-  const double room = static_cast<double>(options_.length - shortest.length) / tokens_per_unit_;
-  int64_t guess = std::clamp(least + static_cast<int64_t>(room), least, most);
-  int64_t fits = least;
+  if (most == least) return {};
+  int64_t guess = std::min(most, 4 * least + 16);
+  for (int i = 0; i < 2; ++i) {
+    KVSWEEP_ASSIGN(const Row longer, make(0, guess));
+    tokens_per_unit_ = std::max(0.1, static_cast<double>(longer.length - shortest.length) /
+                                         static_cast<double>(guess - least));
+    const double room = static_cast<double>(options_.length - shortest.length) / tokens_per_unit_;
+    guess = std::clamp(least + static_cast<int64_t>(room), least + 1, most);
+  }
   int64_t too_long = most + 1;
-  for (int64_t step = 1 + guess / 64; fits + 1 < too_long; step *= 2) {
-    guess = std::clamp(guess, fits + 1, too_long - 1);
+  for (int64_t step = 1; units_ + 1 < too_long; step *= 2) {
+    guess = std::clamp(guess, units_ + 1, too_long - 1);
     KVSWEEP_ASSIGN(const Row row, make(0, guess));
     const bool fitting = row.length <= options_.length;
-    (fitting ? fits : too_long) = guess;
-    const bool bracketed = fits > least && too_long <= most;
-    guess = bracketed ? (fits + too_long) / 2 : guess + (fitting ? step : -step);
+    (fitting ? units_ : too_long) = guess;
+    const bool bracketed = units_ > least && too_long <= most;
+    guess = bracketed ? (units_ + too_long) / 2 : guess + (fitting ? step : -step);
   }
-  units_ = fits;
+  return allow_for_spread();
+}
+
+// Rows of one size differ by what they ask for. What a few differ by is left free, so that most
+// rows are counted once.
+Status Generator::allow_for_spread() {
+  constexpr int64_t kProbes = 4;
+  int64_t shortest = options_.length;
+  int64_t longest = 0;
+  for (int64_t i = 0; i < kProbes; ++i) {
+    KVSWEEP_ASSIGN(const Row row, make(i, units_));
+    shortest = std::min(shortest, row.length);
+    longest = std::max(longest, row.length);
+  }
+  const auto excess = static_cast<double>(longest + (longest - shortest) / 2 - options_.length);
+  if (excess > 0) units_ -= static_cast<int64_t>(std::ceil(excess / tokens_per_unit_));
+  units_ = std::max(units_, subtask_->min_units());
   return {};
 }
 

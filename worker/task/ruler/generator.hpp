@@ -21,10 +21,10 @@ struct GeneratorOptions {
 };
 
 // Row k is a pure function of (options, material, counter, k). The number of haystack units comes
-// from a binary search on row 0; a row that then is too long gets fewer, as in RULER, except that
-// a step here is one unit where RULER's is 25 sentences or 500 words: rows come closer to the
-// length. The length in a row is counted on the whole text, never estimated. Immutable after
-// `open`; `row` is thread-safe where the counter is.
+// from a binary search on row 0, less what the first rows differ by; a row that then is too long
+// gets fewer, as in RULER, except that a step here is one unit where RULER's is 25 sentences or 500
+// words: rows come closer to the length. The length in a row is counted on the whole text, never
+// estimated. Immutable after `open`; `row` is thread-safe where the counter is.
 class Generator {
  public:
   // `material` must outlive the generator. Error (bad_input): no such subtask; a length that the
@@ -33,7 +33,6 @@ class Generator {
                                 TokenCounter counter);
 
   Result<Row> row(int64_t index) const;
-  int64_t units() const { return units_; }  // of haystack, in row 0
   int answer_tokens() const { return subtask_->answer_tokens(); }
 
  private:
@@ -41,6 +40,7 @@ class Generator {
             std::unique_ptr<Subtask> subtask);
   Result<Row> make(int64_t index, int64_t units) const;
   Status find_units();
+  Status allow_for_spread();
 
   GeneratorOptions options_;
   const Material* material_;

@@ -65,25 +65,6 @@ struct Facts {
   std::vector<std::string> needles;              // in the order of the text
 };
 
-// A sentence ends with a mark that a space and no small letter follow.
-std::vector<std::string> sentences_of(const std::vector<std::string>& words, int64_t count) {
-  std::vector<std::string> sentences;
-  std::string open;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string& word = words[static_cast<size_t>(i) % words.size()];
-    if (!open.empty()) open += ' ';
-    open += word;
-    const char next = words[static_cast<size_t>(i + 1) % words.size()].front();
-    const bool mark = word.back() == '.' || word.back() == '?' || word.back() == '!';
-    if (mark && !(next >= 'a' && next <= 'z')) {
-      sentences.push_back(std::move(open));
-      open.clear();
-    }
-  }
-  if (!open.empty()) sentences.push_back(std::move(open));
-  return sentences;
-}
-
 class Niah final : public Subtask {
  public:
   explicit Niah(const Settings& settings) : settings_(settings) {}

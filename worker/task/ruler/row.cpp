@@ -54,6 +54,24 @@ std::vector<int64_t> sample(int64_t n, int64_t count, Rng& rng) {
   return {chosen.begin(), chosen.end()};
 }
 
+std::vector<std::string> sentences_of(const std::vector<std::string>& words, int64_t count) {
+  std::vector<std::string> sentences;
+  std::string open;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string& word = words[static_cast<size_t>(i) % words.size()];
+    if (!open.empty()) open += ' ';
+    open += word;
+    const char next = words[static_cast<size_t>(i + 1) % words.size()].front();
+    const bool mark = word.back() == '.' || word.back() == '?' || word.back() == '!';
+    if (mark && !(next >= 'a' && next <= 'z')) {
+      sentences.push_back(std::move(open));
+      open.clear();
+    }
+  }
+  if (!open.empty()) sentences.push_back(std::move(open));
+  return sentences;
+}
+
 std::string random_letters(int count, char first, Rng& rng) {
   std::string letters;
   for (int i = 0; i < count; ++i) letters += static_cast<char>(first + rng.below(26));

@@ -82,6 +82,9 @@ inline constexpr const char* kNoise =
 
 // `count` different numbers below `n` in ascending order; count <= n.
 std::vector<int64_t> sample(int64_t n, int64_t count, Rng& rng);
+// The first `count` of `words`, from the start again when there are fewer, as sentences: one ends
+// with a mark that no small letter follows.
+std::vector<std::string> sentences_of(const std::vector<std::string>& words, int64_t count);
 std::string random_letters(int count, char first, Rng& rng);  // 26 letters from `first` on
 template <typename T>
 void shuffle(std::vector<T>& items, Rng& rng) {
