@@ -167,7 +167,7 @@ TEST_P(RulerSubtask, RowsFillTheLengthAndNeverExceedIt) {
       // A unit of cwe is a word three times with its numbers, one of vt 19 words; the words of cwe
       // end at 3000, those of fwe come in whole counts of each.
       if (GetParam() != "cwe" || length < 8192) {
-        EXPECT_GE(row.length, length - length / 20) << i;
+        EXPECT_GE(row.length, length - length / 20) << i << " of " << length;
       }
     }
   }

@@ -62,6 +62,7 @@ Status Generator::find_units() {
     KVSWEEP_ASSIGN(const Row longer, make(0, guess));
     tokens_per_unit_ = std::max(0.1, static_cast<double>(longer.length - shortest.length) /
                                          static_cast<double>(guess - least));
+    around_ = static_cast<double>(shortest.length) - tokens_per_unit_ * static_cast<double>(least);
     const double room = static_cast<double>(options_.length - shortest.length) / tokens_per_unit_;
     guess = std::clamp(least + static_cast<int64_t>(room), least + 1, most);
   }
@@ -88,23 +89,36 @@ Status Generator::allow_for_spread() {
     shortest = std::min(shortest, row.length);
     longest = std::max(longest, row.length);
   }
-  const auto excess = static_cast<double>(longest + (longest - shortest) / 2 - options_.length);
+  const int64_t wanted = longest + (longest - shortest) / 2 - options_.length;
+  const auto excess = static_cast<double>(std::min(wanted, slack()));
   if (excess > 0) units_ -= static_cast<int64_t>(std::ceil(excess / tokens_per_unit_));
   units_ = std::max(units_, subtask_->min_units());
   return {};
 }
 
+// A row that is much too short (its words may take fewer tokens than those of the first rows) grows
+// once; one that is too long shrinks until it fits.
 Result<Row> Generator::row(int64_t index) const {
   int64_t units = units_;
-  while (true) {
+  for (int step = 0;; ++step) {
     KVSWEEP_ASSIGN(Row row, make(index, units));
-    if (row.length <= options_.length) return row;
+    const int64_t free = options_.length - row.length;
+    const int64_t most = subtask_->max_units(*material_, options_.length);
+    const double per_unit =
+        std::max(0.1, (static_cast<double>(row.length) - around_) / static_cast<double>(units));
+    const auto room =
+        std::min(static_cast<int64_t>(static_cast<double>(free) / per_unit), most - units);
+    if (free >= 0 && (step > 0 || room < 1 || free <= slack())) return row;
+    if (free > 0) {
+      units += room;
+      continue;
+    }
     if (units == subtask_->min_units()) {
       return bad_input("ruler/" + options_.subtask + ": row " + std::to_string(index) + " takes " +
                        std::to_string(row.length) + " tokens, but length is " +
                        std::to_string(options_.length) + "; give a greater length");
     }
-    const double excess = static_cast<double>(row.length - options_.length) / tokens_per_unit_;
+    const double excess = static_cast<double>(-free) / per_unit;
     units = std::max(units - std::max<int64_t>(1, static_cast<int64_t>(std::ceil(excess))),
                      subtask_->min_units());
   }

@@ -41,6 +41,7 @@ class Generator {
   Result<Row> make(int64_t index, int64_t units) const;
   Status find_units();
   Status allow_for_spread();
+  int64_t slack() const { return options_.length / 100; }  // tokens that a row may stay short
 
   GeneratorOptions options_;
   const Material* material_;
@@ -48,6 +49,7 @@ class Generator {
   std::unique_ptr<Subtask> subtask_;
   int64_t units_ = 0;
   double tokens_per_unit_ = 1;
+  double around_ = 0;  // tokens beside the units, answer included
 };
 
 }  // namespace kvsweep::task::ruler
