@@ -63,10 +63,12 @@ std::string references_text(const FrontReport& report, const Terminal& terminal)
 std::string held_out_text(const FrontReport& report, const Terminal& terminal) {
   std::string text;
   for (const HeldOut& held : report.reports) {
-    Table table({">trial", ">" + held.metric, ">baseline", ">loss", ">95 % interval"});
+    Table table(
+        {">trial", ">" + held.metric, ">baseline", ">loss", ">95 % interval", "method", ">n"});
     for (const HeldOutRow& row : held.rows) {
       table.row({row.trial < 0 ? "baseline" : std::to_string(row.trial), number_text(row.value),
-                 number_text(row.baseline), number_text(row.loss), interval_text(row.interval)});
+                 number_text(row.baseline), number_text(row.loss), interval_text(row.interval),
+                 row.method.empty() ? "-" : row.method, std::to_string(held.examples)});
     }
     text += fmt::format("\nOn data that the search did not see: {}, split {}, {} examples\n{}",
                         held.task, held.split, held.examples, table.text(terminal));

@@ -39,6 +39,7 @@ Result<HeldOut> held_out_from_json(const Json& json) {
                     row.number("loss", -kLargest, kLargest), std::nullopt};
     const auto low = row.optional_number("loss_low", -kLargest, kLargest);
     const auto high = row.optional_number("loss_high", -kLargest, kLargest);
+    held.method = row.optional_string("method", 64).value_or("");
     if (low && high) held.interval = search::Interval{*low, *high};
     report.rows.push_back(held);
     KVSWEEP_TRY(row.done());
@@ -160,7 +161,8 @@ Json held_out_json(const std::vector<HeldOut>& reports) {
                       {"value", row.value},
                       {"baseline", row.baseline},
                       {"loss", row.loss},
-                      {"loss_95", interval_json(row.interval)}});
+                      {"loss_95", interval_json(row.interval)},
+                      {"method", row.method.empty() ? Json() : Json(row.method)}});
     }
     all.push_back({{"task", report.task},
                    {"split", report.split},

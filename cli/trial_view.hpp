@@ -40,6 +40,7 @@ struct HeldOutRow {
   double baseline = 0;
   double loss = 0;
   std::optional<search::Interval> interval;  // 95 %, of the loss
+  std::string method;                        // of the interval; "" = none, or not recorded
 };
 struct HeldOut {
   std::string task;

@@ -108,6 +108,7 @@ struct MetricValue {
   double loss = 0;
   int64_t examples = 0;
   std::optional<search::Interval> interval;  // nullopt for a single example of a mean
+  std::string_view method;                   // of the interval: "Tango", "Wilson", "Student's t"
 };
 Result<MetricValue> metric_value(Metric metric, const std::vector<Measurement>& map,
                                  const std::vector<Measurement>& baseline);

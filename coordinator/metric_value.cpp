@@ -57,15 +57,23 @@ double loss_of(Metric metric, const Scores& scores) {
 }
 
 // `losses` of the single examples.
-std::optional<search::Interval> loss_interval(Metric metric, const std::vector<double>& losses) {
+struct LossInterval {
+  std::optional<search::Interval> interval;
+  std::string_view method;
+};
+LossInterval loss_interval(Metric metric, const std::vector<double>& losses) {
   const auto n = static_cast<int64_t>(losses.size());
   const int64_t lost = std::count(losses.begin(), losses.end(), 1.0);
   const int64_t gained = std::count(losses.begin(), losses.end(), -1.0);
   const int64_t even = std::count(losses.begin(), losses.end(), 0.0);
   const bool binary = lost + gained + even == n;  // a task may give partial scores
-  if (metric == Metric::exact_match && binary) return search::paired_interval(lost, gained, n);
-  if (metric == Metric::answer_agreement) return search::share_interval(lost, n);
-  return search::mean_interval(losses);
+  if (metric == Metric::exact_match && binary) {
+    return {search::paired_interval(lost, gained, n), "Tango"};
+  }
+  if (metric == Metric::answer_agreement) {
+    return {search::share_interval(lost, n), "Wilson"};
+  }
+  return {search::mean_interval(losses), "Student's t"};
 }
 
 }  // namespace
@@ -94,11 +102,13 @@ Result<MetricValue> metric_value(Metric metric, const std::vector<Measurement>& 
   if (map.empty()) return bad_input("a metric needs at least one measured example; there is none");
   const auto count = static_cast<double>(map.size());
   const Scores means{sums.map / count, sums.baseline / count};
+  const LossInterval loss = loss_interval(metric, losses);
   return MetricValue{.value = means.map,
                      .baseline = means.baseline,
                      .loss = loss_of(metric, means),
                      .examples = static_cast<int64_t>(map.size()),
-                     .interval = loss_interval(metric, losses)};
+                     .interval = loss.interval,
+                     .method = loss.method};
 }
 
 }  // namespace kvsweep::coordinator

@@ -19,6 +19,7 @@ Json report_row(int64_t trial, const std::string& map_id, const MetricValue& val
   if (value.interval) {
     row["loss_low"] = value.interval->low;
     row["loss_high"] = value.interval->high;
+    row["method"] = std::string(value.method);
   }
   return row;
 }

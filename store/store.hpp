@@ -103,6 +103,14 @@ struct MeasurementScope {
   BaseType base = BaseType::fp16;
 };
 
+// One set of measurements under a map, as the database lists them.
+struct MeasuredScope {
+  int64_t row = 0;  // in this database
+  MeasurementScope scope;
+  TaskProtocol protocol;
+  RunMode mode = RunMode::generate;
+};
+
 struct DatabaseInfo {
   std::string path;
   int schema_version = 0;
@@ -173,6 +181,11 @@ class Store {
   // example_hash -> measurement, for those of `example_hashes` that are there.
   Result<std::map<std::string, Measurement>> measurements(
       const MeasurementScope& scope, const std::vector<std::string>& example_hashes) const;
+
+  // By task, split and model; empty when nothing was measured under that map (a full id).
+  Result<std::vector<MeasuredScope>> measured_scopes(const std::string& map_id) const;
+  // All of a scope, by example hash, without tokens and timings.
+  Result<std::map<std::string, Measurement>> measurements(const MeasuredScope& scope) const;
 
   // --- bookkeeping
   Status put_unit(const std::string& unit_id, int64_t study_id, const std::string& kind,

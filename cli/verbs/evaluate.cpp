@@ -134,8 +134,8 @@ class Evaluate final : public Verb {
   Status print(const coordinator::EvaluateReport& report,
                const coordinator::EvaluateRequest& request, const Cost& cost,
                const Context& context) const {
-    Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">95 % interval", ">n",
-                 ">reused"});
+    Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">95 % interval",
+                 "method", ">n", ">reused"});
     Json rows = Json::array();
     for (const coordinator::EvaluateRow& row : report.rows) {
       if (row.map.empty()) continue;  // interrupted before it was measured
@@ -144,14 +144,15 @@ class Evaluate final : public Verb {
       const std::string metric(to_string(row.task.metric));
       table.row({row.task.protocol.name, row.task.protocol.split, metric, number_text(value.value),
                  number_text(value.baseline), number_text(value.loss),
-                 interval_text(value.interval), std::to_string(value.examples),
-                 std::to_string(row.reused)});
+                 interval_text(value.interval), std::string(value.method),
+                 std::to_string(value.examples), std::to_string(row.reused)});
       rows.push_back({{"task", to_json(row.task.protocol)},
                       {"metric", metric},
                       {"value", value.value},
                       {"baseline", value.baseline},
                       {"loss", value.loss},
                       {"loss_95", interval_json(value.interval)},
+                      {"method", value.method},
                       {"examples", value.examples},
                       {"reused", row.reused}});
     }

@@ -29,6 +29,17 @@ std::string duration(const store::TrialRow& row) {
   return human_seconds(static_cast<double>(row.finished_utc_ms - row.asked_utc_ms) / 1000);
 }
 
+// `report` holds the one trial that is shown.
+std::string held_out_text(const HeldOut& report) {
+  const HeldOutRow& row = report.rows.front();
+  std::string text = fmt::format(
+      "{} {} on {} examples of {}/{}, baseline {}, loss {}", report.metric, number_text(row.value),
+      report.examples, report.task, report.split, number_text(row.baseline), number_text(row.loss));
+  if (row.interval) text += fmt::format(", 95 % interval {}", interval_text(row.interval));
+  if (!row.method.empty()) text += fmt::format(" ({})", row.method);
+  return text;
+}
+
 class Show final : public Verb {
  public:
   void declare(Options& options) override {
@@ -89,13 +100,7 @@ class Show final : public Verb {
          fmt::format("{} {} on {} examples of {}/{}, loss {}", metric_name(study),
                      number_text(row.metric), row.examples, spec.objective_task.protocol.name,
                      spec.objective_task.protocol.split, number_text(row.loss)));
-    for (const HeldOut& report : reports) {
-      line(
-          "held out",
-          fmt::format("{} {} on {} examples of {}/{}, baseline {}, loss {}", report.metric,
-                      number_text(report.rows[0].value), report.examples, report.task, report.split,
-                      number_text(report.rows[0].baseline), number_text(report.rows[0].loss)));
-    }
+    for (const HeldOut& report : reports) line("held out", held_out_text(report));
     line("numerics", study.numerics_class.empty() ? "-" : study.numerics_class);
     line("asked", utc_text(row.asked_utc_ms) + " UTC");
     line("finished", utc_text(row.finished_utc_ms) + " UTC, after " + duration(row));

@@ -8,7 +8,8 @@ namespace kvsweep::search {
 namespace {
 
 constexpr double kTail = 0.025;
-constexpr double kZ = 1.959963984540054;  // the normal quantile of 1 - kTail
+constexpr double kZ = 1.959963984540054;           // the normal quantile of 1 - kTail
+constexpr double kOneSidedZ = 1.6448536269514722;  // and of 0.95
 
 // Tango's score statistic of the hypothesis that the difference of the two shares is `delta`. It
 // falls from positive to negative as delta grows. q is the maximum-likelihood share of `gained`
@@ -43,6 +44,17 @@ std::optional<Interval> paired_interval(int64_t lost, int64_t gained, int64_t n)
   const auto g = static_cast<double>(gained);
   const auto count = static_cast<double>(n);
   return Interval{crossing(l, g, count, kZ), crossing(l, g, count, -kZ)};
+}
+
+std::optional<double> paired_upper_bound(int64_t lost, int64_t gained, int64_t n) {
+  if (n == 0) return std::nullopt;
+  return crossing(static_cast<double>(lost), static_cast<double>(gained), static_cast<double>(n),
+                  -kOneSidedZ);
+}
+
+double paired_score(int64_t lost, int64_t gained, int64_t n, double delta) {
+  return score(static_cast<double>(lost), static_cast<double>(gained), static_cast<double>(n),
+               delta);
 }
 
 std::optional<Interval> share_interval(int64_t hits, int64_t n) {

@@ -20,6 +20,14 @@ struct Interval {
 // [-0.037, 0.037]. nullopt when n is 0. lost, gained >= 0 and lost + gained <= n.
 std::optional<Interval> paired_interval(int64_t lost, int64_t gained, int64_t n);
 
+// The one-sided upper bound at 95 % of the same difference, by the same score test. nullopt when n
+// is 0.
+std::optional<double> paired_upper_bound(int64_t lost, int64_t gained, int64_t n);
+
+// That score test's statistic for the hypothesis that the difference is `delta`, standard normal
+// under it and negative when the data lie below. n > 0; infinite where no spread is possible.
+double paired_score(int64_t lost, int64_t gained, int64_t n, double delta);
+
 // Of n examples `hits` have a property: the interval of the share (Wilson, JASA 22, 1927). nullopt
 // when n is 0. 0 <= hits <= n.
 std::optional<Interval> share_interval(int64_t hits, int64_t n);

@@ -33,6 +33,14 @@ TEST(MetricValue, ExactMatchIsPairedByExample) {
   ASSERT_TRUE(value.interval.has_value());
   EXPECT_EQ(value.interval->low, search::paired_interval(1, 0, 2)->low);
   EXPECT_EQ(value.interval->high, search::paired_interval(1, 0, 2)->high);
+  EXPECT_EQ(value.method, "Tango");
+}
+
+TEST(MetricValue, PartialScoresTakeStudentsT) {
+  const auto value = value_of(Metric::exact_match, {answered(0, 0.5, "a"), answered(1, 0.25, "b")},
+                              {answered(0, 1, "a"), answered(1, 1, "b")});
+  EXPECT_EQ(value.method, "Student's t");
+  EXPECT_EQ(value.interval->low, search::mean_interval(std::vector{0.5, 0.75})->low);
 }
 
 TEST(MetricValue, ABetterMapHasNegativeLoss) {
@@ -48,6 +56,7 @@ TEST(MetricValue, AnswersWithoutAnAnswerAgreeOnlyInFull) {
                 answered(2, 0, "[invalid]", "same"), answered(3, 0, "[invalid]", "yyyy")});
   EXPECT_EQ(value.value, 0.5);  // examples 0 and 2
   EXPECT_EQ(value.interval->high, search::share_interval(2, 4)->high);
+  EXPECT_EQ(value.method, "Wilson");
   EXPECT_EQ(value.baseline, 1.0);
   EXPECT_EQ(value.loss, 0.5);
 }

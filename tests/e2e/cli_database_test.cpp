@@ -78,6 +78,7 @@ TEST_F(CliDatabase, FrontAsATable) {
   EXPECT_THAT(result.out, HasSubstr("K8V4 x2, K4V4 x2  2.75 MiB       34.4 %  5.50"));
   EXPECT_THAT(result.out, HasSubstr("baseline  K16V16  8.00 MiB      100.0 %  16.00"));
   EXPECT_THAT(result.out, HasSubstr("word_problems, split report, 32 examples"));
+  EXPECT_THAT(result.out, HasSubstr("0.0625  0.0200 to 0.2000  Tango   32"));
   // Trial 3 is uniform and not on the front: only among the references.
   EXPECT_EQ(lines(result.out, "K8V4 ").size(), 2u);
 }
@@ -116,6 +117,9 @@ TEST_F(CliDatabase, ShowHasEverything) {
   EXPECT_EQ(document["map"], "K4V4");
   EXPECT_EQ(document["precision_map"]["layers"].size(), 4u);
   EXPECT_EQ(document["held_out"][0]["trials"][0]["loss"], 0.0625);
+  EXPECT_EQ(document["held_out"][0]["trials"][0]["method"], "Tango");
+  EXPECT_THAT(run({"show", "1"}).out,
+              HasSubstr("loss 0.0625, 95 % interval 0.0200 to 0.2000 (Tango)"));
   EXPECT_EQ(json({"show", "baseline"})["number"], -1);
 }
 

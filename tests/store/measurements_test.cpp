@@ -59,6 +59,27 @@ TEST_F(MeasurementsTest, ComeBackEqual) {
   EXPECT_FALSE(found.at(forced.example_hash).exact_match.has_value());
 }
 
+TEST_F(MeasurementsTest, AreListedByMap) {
+  const std::vector<Measurement> two = {sample_measurement(1), sample_measurement(2)};
+  must(put(two));
+  const auto scopes = must(store_.measured_scopes(scope_.map_id));
+  ASSERT_EQ(scopes.size(), 1u);
+  EXPECT_EQ(scopes[0].scope.model_hash, scope_.model_hash);
+  EXPECT_EQ(scopes[0].scope.map_id, scope_.map_id);
+  EXPECT_EQ(scopes[0].scope.numerics_class, scope_.numerics_class);
+  EXPECT_EQ(scopes[0].scope.base, scope_.base);
+  EXPECT_EQ(protocol_hash(scopes[0].protocol, scopes[0].mode), scope_.protocol_hash);
+  const auto all = must(store_.measurements(scopes[0]));
+  ASSERT_EQ(all.size(), 2u);
+  for (const Measurement& m : two) {
+    Measurement expected = m;  // tokens and timings are not read
+    expected.tokens.clear();
+    expected.timings = {};
+    EXPECT_EQ(to_json(all.at(m.example_hash)), to_json(expected));
+  }
+  EXPECT_TRUE(must(store_.measured_scopes(std::string(64, '0'))).empty());
+}
+
 TEST_F(MeasurementsTest, IdempotentByKey) {
   const std::vector<Measurement> two = {sample_measurement(1), sample_measurement(2)};
   EXPECT_EQ(must(put(two)), 2);

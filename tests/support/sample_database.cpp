@@ -110,7 +110,8 @@ void make_sample_database(const std::string& path) {
       study.id, "report",
       R"({"task":"word_problems","split":"report","metric":"token_agreement","examples":32,"maps":[)"
       R"({"trial":4,"map_id":"x","value":0.5,"baseline":1.0,"loss":0.5},)"
-      R"({"trial":1,"map_id":"y","value":0.9375,"baseline":1.0,"loss":0.0625}]})",
+      R"({"trial":1,"map_id":"y","value":0.9375,"baseline":1.0,"loss":0.0625,)"
+      R"("loss_low":0.02,"loss_high":0.2,"method":"Tango"}]})",
       kStart + 9000));
   study.status = store::StudyStatus::finished;
   study.status_reason = "budget spent";

@@ -34,6 +34,9 @@ void kvs_tokenizer_free(KvsTokenizer* tokenizer);
 int64_t kvs_tokenizer_encode(const KvsTokenizer* tokenizer, const char* text, size_t length,
                              int add_special_tokens, uint32_t** ids, uint64_t** offsets,
                              char** error);
+/* How many ids that would be; -1 with *error. */
+int64_t kvs_tokenizer_count(const KvsTokenizer* tokenizer, const char* text, size_t length,
+                            int add_special_tokens, char** error);
 void kvs_ids_free(uint32_t* ids, uint64_t* offsets, int64_t count);
 /* Returns a string of *length bytes; free with kvs_string_free. */
 char* kvs_tokenizer_decode(const KvsTokenizer* tokenizer, const uint32_t* ids, size_t count,

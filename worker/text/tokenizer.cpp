@@ -98,9 +98,18 @@ Result<Tokenizer> Tokenizer::load(const std::string& model_dir) {
   return tokenizer;
 }
 
+namespace {
+
+Status check_text(const std::string& text) {
+  if (valid_utf8(text)) return {};
+  return bad_input("the text to be tokenized is not valid UTF-8");
+}
+
+}  // namespace
+
 Result<std::vector<int32_t>> Tokenizer::encode(const std::string& text,
                                                bool add_special_tokens) const {
-  if (!valid_utf8(text)) return bad_input("the text to be tokenized is not valid UTF-8");
+  KVSWEEP_TRY(check_text(text));
   Encoding encoding;
   RustError error;
   encoding.count =
@@ -108,6 +117,15 @@ Result<std::vector<int32_t>> Tokenizer::encode(const std::string& text,
                            &encoding.ids, &encoding.offsets, error.slot());
   if (encoding.count < 0) return bad_input(error.text());
   return std::vector<int32_t>(encoding.ids, encoding.ids + encoding.count);
+}
+
+Result<int64_t> Tokenizer::count(const std::string& text, bool add_special_tokens) const {
+  KVSWEEP_TRY(check_text(text));
+  RustError error;
+  const int64_t count = kvs_tokenizer_count(state_->handle.get(), text.data(), text.size(),
+                                            add_special_tokens, error.slot());
+  if (count < 0) return bad_input(error.text());
+  return count;
 }
 
 Result<std::string> Tokenizer::decode(const std::vector<int32_t>& ids,

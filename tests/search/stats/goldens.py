@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes intervals.json: confidence intervals by scipy, for interval_test.cpp.
+"""Writes intervals.json and comparisons.json: what scipy says, for interval_test.cpp and
+comparison_test.cpp.
 
     pip install scipy; python tests/search/stats/goldens.py
 
@@ -62,8 +63,51 @@ def main():
         "mean": [{"values": v, "interval": list(stats.t.interval(0.95, len(v) - 1, loc=stats.tmean(v),
                                                                  scale=stats.sem(v)))} for v in means],
     }
-    path = Path(__file__).with_name("intervals.json")
-    path.write_text(json.dumps(golden, default=float) + "\n")
+    write("intervals.json", golden)
+    write("comparisons.json", comparisons())
+
+
+def write(name, golden):
+    Path(__file__).with_name(name).write_text(json.dumps(golden, default=float) + "\n")
+
+
+def holm(p_values):
+    """By the definition: the largest, over all claims at most as large, of p times those left."""
+    m = len(p_values)
+    return [min(1, max(q * (m - sum(r < q for r in p_values)) for q in p_values if q <= p)) for p in p_values]
+
+
+def comparisons():
+    random.seed(9)
+    mcnemar = [(0, 0), (1, 0), (0, 6), (9, 3), (3, 9), (20, 20), (130, 190), (700, 1)]
+    binary = []
+    for lost, gained, n in ((0, 0, 100), (5, 0, 100), (9, 3, 200), (3, 9, 40), (60, 20, 300)):
+        bound = optimize.brentq(lambda d: score(lost, gained, n, d) + stats.norm.ppf(0.95), -1 + 1e-9, 1 - 1e-9,
+                                xtol=1e-12)
+        binary.append({"lost": lost, "gained": gained, "n": n, "bound": bound,
+                       "p": [[d, stats.norm.cdf(score(lost, gained, n, d))] for d in (0.01, 0.05, 0.2)]})
+    paired = []
+    for n, shift in ((2, 0.5), (3, 0.0), (12, 0.05), (150, 0.01), (150, -0.02)):
+        first = [round(random.random(), 3) for _ in range(n)]
+        second = [round(min(1, max(0, a - shift + random.gauss(0, 0.1))), 3) for a in first]
+        losses = [a - b for a, b in zip(first, second)]
+        test = stats.ttest_rel(first, second)
+        one_sided = stats.ttest_rel(first, second, alternative="less")
+        paired.append({
+            "first": first, "second": second, "p": test.pvalue, "interval": list(test.confidence_interval(0.95)),
+            "standard_error": stats.sem(losses), "bound": one_sided.confidence_interval(0.95).high,
+            "non_inferiority": [[d, stats.ttest_1samp(losses, d, alternative="less").pvalue] for d in (0, .02, .3)],
+        })
+    skewed = [round(random.expovariate(1) ** 3, 4) for _ in range(40)]
+    boot = stats.bootstrap((skewed,), lambda x, axis: x.mean(axis=axis), n_resamples=400_000, method="percentile",
+                           batch=10_000, rng=1).confidence_interval
+    families = [[0.01, 0.04, 0.03], [0.5], [0.02, 0.02, 0.02, 0.9], [0.3, 0.001, 0.0125, 0.9, 0.04]]
+    return {
+        "mcnemar": [[lost, gained, stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0]
+                    for lost, gained in mcnemar],
+        "binary": binary, "paired": paired, "bootstrap": {"values": skewed, "interval": list(boot)},
+        "holm": [{"p": p, "adjusted": holm(p)} for p in families],
+    }
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ void expect_rows(const Tokenizer& tokenizer, const Json& rows) {
     const auto ids = row["ids"].get<std::vector<int32_t>>();
     EXPECT_EQ(*tokenizer.encode(text, false), ids);
     EXPECT_EQ(*tokenizer.encode(text, true), row["ids_with_special"].get<std::vector<int32_t>>());
+    EXPECT_EQ(*tokenizer.count(text, false), static_cast<int64_t>(ids.size()));
+    EXPECT_EQ(*tokenizer.count(text, true), static_cast<int64_t>(row["ids_with_special"].size()));
     EXPECT_EQ(*tokenizer.decode(ids, false), row["decoded"].get<std::string>());
     EXPECT_EQ(*tokenizer.decode(ids, true), row["decoded_without_special"].get<std::string>());
   }
@@ -73,6 +75,7 @@ TEST(Tokenizer, RefusesInvalidUtf8) {
        {"\xff", "ab\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
     const auto ids = tokenizer.encode(text, false);
     ASSERT_FALSE(ids.ok());
+    EXPECT_FALSE(tokenizer.count(text, false).ok());
     EXPECT_EQ(ids.error().code, ErrorCode::bad_input);
     EXPECT_THAT(ids.error().message, HasSubstr("not valid UTF-8"));
   }
