@@ -232,6 +232,10 @@ std::string first_line(std::string_view prediction) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+bool scores_first_line(const LongBenchSet& set) {
+  return set.category == LongBenchCategory::few_shot;  // trec, triviaqa, samsum, lsht
+}
+
 bool needs_segmenter(LongBenchMetric metric) {
   return metric == LongBenchMetric::qa_f1_zh || metric == LongBenchMetric::rouge_zh;
 }

@@ -8,22 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/longbench.hpp"
 #include "worker/task/chinese_segmenter.hpp"
 #include "worker/task/text_similarity.hpp"
 
 namespace kvsweep::task {
-
-enum class LongBenchMetric {
-  qa_f1,
-  qa_f1_zh,
-  rouge,
-  rouge_zh,
-  classification,
-  retrieval,
-  retrieval_zh,
-  count,
-  code_sim,
-};
 
 // Words in common, each as often as on both sides (F1). Both texts are lowered, lose ASCII
 // punctuation, then the words a, an, the. "The cat sat." against "a cat": 2/3.
@@ -63,6 +52,7 @@ double code_sim(std::string_view prediction, std::string_view truth,
 // eval.py's cut for trec, triviaqa, samsum and lsht: leading line feeds dropped, then the first
 // line.
 std::string first_line(std::string_view prediction);
+bool scores_first_line(const LongBenchSet& set);
 
 struct MetricInputs {
   std::vector<std::string> classes;             // for classification

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "core/hash.hpp"
+#include "tests/worker/task/longbench_testing.hpp"
 #include "tests/worker/task/task_testing.hpp"
 #include "worker/task/python_random.hpp"
 #include "worker/task/rouge_l.hpp"
@@ -245,22 +246,16 @@ TEST(LongBenchMetrics, AMegabyteTakesSeconds) {
 TEST(ChineseSegmenter, EqualsJiebaOnTenThousandTexts) {
   const auto check = [](const std::string& label, const ChineseSegmenter& segmenter) {
     const Json& golden = goldens()["tokens_" + label];
-    const auto tokens_of = [&](const std::string& text) {
-      const std::u32string points = code_points(text);
-      std::vector<std::string> tokens;
-      const std::vector<std::u32string_view> words = segmenter.cut(points);
-      for (const std::u32string_view word : words) tokens.push_back(utf8(word));
-      return tokens;
-    };
     if (golden.contains("rows")) {
       for (const Json& row : golden["rows"]) {
-        EXPECT_EQ(tokens_of(row["text"]), row["tokens"].get<std::vector<std::string>>());
+        EXPECT_EQ(testing::tokens_of(segmenter, row["text"]),
+                  row["tokens"].get<std::vector<std::string>>());
       }
     }
     Pairs pairs("rouge_zh");
     Sha256 digest;
     for (int i = 0; i < 10000; ++i) {
-      const std::vector<std::string> tokens = tokens_of(pairs.next().first);
+      const std::vector<std::string> tokens = testing::tokens_of(segmenter, pairs.next().first);
       for (size_t k = 0; k < tokens.size(); ++k) {
         digest.update(k == 0 ? tokens[k] : std::string(1, '\0') + tokens[k]);
       }
