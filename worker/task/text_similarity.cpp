@@ -1,7 +1,6 @@
 #include "worker/task/text_similarity.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <unordered_map>
 #include <utility>

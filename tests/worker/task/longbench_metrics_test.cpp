@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <bit>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
 
@@ -228,7 +227,7 @@ TEST(LongBenchMetrics, AMegabyteTakesSeconds) {
                                                 words_of(150'000)};
   std::string truth = "Paragraph 7. ";
   for (int i = 0; i < 40; ++i) truth += words_of(25, ". ");
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: the machine may be busy
   for (const std::string& prediction : predictions) {
     for (const auto& score : {qa_f1, rouge, retrieval, count_score}) {
       EXPECT_LE(score(prediction, truth), 1);
@@ -239,8 +238,8 @@ TEST(LongBenchMetrics, AMegabyteTakesSeconds) {
     EXPECT_LE(qa_f1_zh(prediction, truth, tiny_segmenter()), 1);
     EXPECT_LE(rouge_zh(prediction, truth, tiny_segmenter()), 1);
   }
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(spent.count(), 60);  // about 5 s for all 88 on an idle machine
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 60);  // about 4 s for all 88 scores, several times that under sanitizers
 }
 
 TEST(ChineseSegmenter, EqualsJiebaOnTenThousandTexts) {

@@ -39,6 +39,7 @@ TEST(LongBenchReport, SetsBucketsAndAverages) {
               HasSubstr("qasper                     3   55.56  100.00    0.00   66.67\n"));
   EXPECT_THAT(out.str(),
               HasSubstr("trec                       1  100.00  100.00       -       -\n"));
+  EXPECT_THAT(out.str(), HasSubstr("lcc and repobench-p: difflib's ratio"));
   EXPECT_THAT(out.str(), HasSubstr("code completion, English               50.00  over lcc, rep"));
   EXPECT_THAT(out.str(),
               HasSubstr("single-document QA, English                -  not scored: nar"));
