@@ -19,6 +19,8 @@
 #include "worker/service/stop_signal.hpp"
 #include "worker/service/worker_options.hpp"
 #include "worker/task/corpus.hpp"
+#include "worker/task/data_check.hpp"
+#include "worker/task/longbench_report.hpp"
 
 namespace {
 
@@ -91,8 +93,13 @@ int run(const WorkerOptions& options) {
       return kvsweep::service::kExitDone;
     case WorkerOptions::Action::corpus:
       return ended(write_corpus(options));
+    case WorkerOptions::Action::check_data:
+      return ended(kvsweep::task::check_data(options.data_dir, std::cout));
     case WorkerOptions::Action::examples:
       return ended(write_examples(options));
+    case WorkerOptions::Action::score:
+      return ended(
+          kvsweep::task::score_longbench({options.text_kind, options.data_dir}, std::cout));
     case WorkerOptions::Action::inspect:
       std::printf("%s\n", kvsweep::service::inspect_model(options.model).dump(2).c_str());
       return kvsweep::service::kExitDone;

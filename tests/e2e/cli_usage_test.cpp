@@ -140,7 +140,8 @@ TEST(CliUsage, DataHandsOnWhatItIsGiven) {
             "--corpus recall --count 5 --length 64\n");
   const auto wrong = run({"data", "prnt", "gsm8k"});
   EXPECT_EQ(wrong.code, 1);
-  expect_sentence(wrong, "no action \"prnt\"; allowed are print, generate (did you mean print?)");
+  expect_sentence(
+      wrong, "no action \"prnt\"; allowed are print, generate, check, score (did you mean print?)");
 }
 
 TEST(CliUsage, ListsAreTablesAndJson) {

@@ -70,6 +70,12 @@ Status set_inspect(const std::string& text, WorkerOptions& options) {
   return {};
 }
 
+Status set_check_data(const std::string& text, WorkerOptions& options) {
+  options.action = WorkerOptions::Action::check_data;
+  options.data_dir = text;
+  return {};
+}
+
 Status set_once(const std::string&, WorkerOptions& options) {
   options.once = true;
   return {};
@@ -107,6 +113,7 @@ const std::map<std::string, Option>& option_table() {
        {"SECONDS", "leave after so long without a coordinator (default: never)",
         numeric("--idle-timeout", &WorkerOptions::idle_timeout_s, 1, 1 << 30)}},
       {"--log-level", {"LEVEL", "debug, info, warn or error", set_log_level}},
+      {"--check-data", {"DIR", "say which data sets a folder holds and end", set_check_data}},
       {"--corpus",
        {"KIND", "write training texts and end; see `kvsweep data --help`",
         write_texts(Action::corpus)}},
@@ -116,6 +123,9 @@ const std::map<std::string, Option>& option_table() {
       {"--count",
        {"N", "lines to write (default: 10)",
         numeric("--count", &WorkerOptions::text_count, 1, int64_t{1} << 40)}},
+      {"--score",
+       {"DIR", "score LongBench predictions and end; see `kvsweep data --help`",
+        write_texts(Action::score)}},
       {"--seed",
        {"N", "seed of the texts to write",
         numeric("--seed", &WorkerOptions::text_seed, 0, int64_t{1} << 53)}},

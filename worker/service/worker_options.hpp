@@ -11,7 +11,7 @@
 namespace kvsweep::service {
 
 struct WorkerOptions {
-  enum class Action { serve, corpus, examples, inspect, version, probe, help };
+  enum class Action { serve, check_data, corpus, examples, score, inspect, version, probe, help };
   Action action = Action::serve;
   std::string endpoint;            // --connect
   int threads = 0;                 // --threads; 0 = every core of this process
@@ -23,7 +23,7 @@ struct WorkerOptions {
   bool once = false;               // --once
   std::string log_level = "info";  // --log-level
   std::string model;               // --inspect
-  // Of --corpus KIND and --examples TASK, which write texts and end.
+  // Of --corpus KIND, --examples TASK and --score DIR, which write texts and end.
   std::string text_kind;
   int64_t text_count = 10;                // --count, lines
   std::optional<int64_t> text_seed;       // --seed

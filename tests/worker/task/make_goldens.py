@@ -8,6 +8,8 @@ golden/filters.json   answer filters and clean-up of lm-evaluation-harness's tas
 golden/random.json    draws of random.Random, for both ways in which random.sample picks
 golden/prompts.json   SHA-256 of the first 40 prompts at 4, 5 and 8 shots (hashes only; needs
                       DATA_DIR/gsm8k/{train,test}.jsonl, left alone without)
+golden/unicode.json   digests of what str and re say of every code point (Python 3.11: its Unicode
+                      version is the one of worker/task/unicode_tables.inc)
 
 Standard library only.
 """
@@ -118,7 +120,24 @@ def write(name, value):
     (GOLDEN / name).write_text(text + "\n")
 
 
+def unicode():
+    classes, lowered, sigma = (hashlib.sha256() for _ in range(3))
+    for point in range(0x110000):
+        if 0xd800 <= point < 0xe000:
+            continue
+        c = chr(point)
+        kind = (c.isspace() + 2 * (re.match(r"\d", c) is not None)
+                + 4 * (re.match(r"\w", c) is not None))
+        classes.update(str(kind).encode())
+        lowered.update(c.lower().encode())
+        for text in ("a" + c + "\u03a3", c + "\u03a3", "a\u03a3" + c, "a\u03a3" + c + "b"):
+            sigma.update(text.lower().encode())
+    return {"classes": classes.hexdigest(), "lower": lowered.hexdigest(),
+            "sigma": sigma.hexdigest()}
+
+
 def main():
+    write("unicode.json", unicode())
     write("filters.json", filters())
     write("random.json", draws())
     folder = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("KVSWEEP_DATA_DIR", "")
