@@ -17,16 +17,16 @@ using testing::Sequence;
 
 constexpr int64_t kBudget = int64_t{1} << 30;
 
-struct Run {
+struct Ran {
   Outputs out;
   int64_t bytes = 0;
 };
 
-Run run_case(const Case& c, const std::vector<int64_t>& chunks) {
+Ran run_case(const Case& c, const std::vector<int64_t>& chunks) {
   const Sequence setup(c);
   Pool pool(kBudget);
   KvCache cache(setup.layout, c.prompt, pool);
-  Run run;
+  Ran run;
   run.out = testing::run_chunks(setup, chunks, cache);
   run.bytes = cache.bytes();
   EXPECT_EQ(pool.used_bytes(), run.bytes);
@@ -50,11 +50,11 @@ void expect_heads_as_alone(Case c, const std::vector<Pair>& heads) {
   c.pairs = {LayerPairs::of_heads(heads)};
   c.layers[0].kv_heads = static_cast<int>(heads.size());
   SCOPED_TRACE(c.text());
-  const Run mixed = run_case(c, {29, 1, 64, 7});
+  const Ran mixed = run_case(c, {29, 1, 64, 7});
   for (size_t head = 0; head < heads.size(); ++head) {
     Case alone = c;
     alone.pairs = {heads[head]};
-    const Run uniform = run_case(alone, {29, 1, 64, 7});
+    const Ran uniform = run_case(alone, {29, 1, 64, 7});
     ASSERT_EQ(of_head(c, mixed.out, static_cast<int>(head)),
               of_head(c, uniform.out, static_cast<int>(head)))
         << "KV head " << head;
@@ -142,12 +142,12 @@ TEST(Heads, EqualBruteForceHoweverTheyAreChunked) {
   for (const char* scheme : kSchemes) {
     const Case c = mixed_case(scheme);
     SCOPED_TRACE(c.text());
-    const Run whole = run_case(c, {c.tokens});
+    const Ran whole = run_case(c, {c.tokens});
     EXPECT_LE(testing::max_difference(whole.out, testing::brute_force(Sequence(c))), 2e-5);
     for (const std::vector<int64_t>& chunks :
          {std::vector<int64_t>{1}, std::vector<int64_t>{40, 1, 13},
           testing::random_chunks(210, 5)}) {
-      const Run parts = run_case(c, chunks);
+      const Ran parts = run_case(c, chunks);
       EXPECT_EQ(parts.out, whole.out);
       EXPECT_EQ(parts.bytes, whole.bytes);
     }
@@ -276,9 +276,9 @@ TEST(Heads, AModelWithOneHeadIsStoredAsEver) {
   c.prompt = 20;
   c.tokens = 100;
   c.pairs = {LayerPairs::of_heads({{Codec::int4, Codec::int2}})};
-  const Run listed = run_case(c, {9});
+  const Ran listed = run_case(c, {9});
   c.pairs = {{Codec::int4, Codec::int2}};
-  const Run plain = run_case(c, {9});
+  const Ran plain = run_case(c, {9});
   EXPECT_EQ(listed.out, plain.out);
   EXPECT_EQ(listed.bytes, plain.bytes);
 }
