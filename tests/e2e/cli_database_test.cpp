@@ -192,8 +192,11 @@ TEST_F(CliDatabase, PairsPerHeadAreShownExportedAndRefused) {
     map.layers[1] = layer_pairs_from("K8V8|K4V2").value();
     row.map_id = map_id(map);
     row.number = 9;
+    row.tell_order = 9;
+    row.genome = {9, 9};
     ASSERT_TRUE(store.put_map(map).ok());
-    ASSERT_TRUE(store.put_trial(row).ok());
+    const Status put = store.put_trial(row);
+    ASSERT_TRUE(put.ok()) << put.error().message;
   }
   const auto shown = run({"show", "9"});
   EXPECT_THAT(shown.out, AllOf(HasSubstr("K8V8, K8V8|K4V2, K8V8 x2"), HasSubstr("1.0  K8V8"),
