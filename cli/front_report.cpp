@@ -13,8 +13,9 @@ namespace kvsweep::cli {
 namespace {
 
 bool is_uniform(const PrecisionMap& map) {
-  return std::all_of(map.layers.begin(), map.layers.end(),
-                     [&](const Pair& pair) { return pair == map.layers.front(); });
+  return std::all_of(map.layers.begin(), map.layers.end(), [&](const LayerPairs& layer) {
+    return layer == map.layers.front() && !layer.per_head();
+  });
 }
 
 double share_of(const FrontReport& report) {

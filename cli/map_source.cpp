@@ -45,42 +45,98 @@ Status parse_share(const std::string& text, std::optional<int>& place) {
   return bad_input("--share is \"" + text + "\"; it must be 0.1, 0.2 ... or 0.9");
 }
 
-Result<size_t> parse_layer(const std::string& text, const std::string& source) {
-  size_t layer = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
-  if (error == std::errc() && stop == text.data() + text.size() && !text.empty()) return layer;
-  return bad_input(source + ": \"" + text + "\" is not the number of a layer");
+Result<int> parse_number(const std::string& text, const std::string& what,
+                         const std::string& source) {
+  int number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && stop == text.data() + text.size() && !text.empty()) return number;
+  return bad_input(source + ": \"" + text + "\" is not the number of a " + what);
 }
 
-// "5=K8V4" or "4-7=K8V4": gives these layers this pair.
-Status apply_exception(const std::string& exception, const std::string& source, PrecisionMap& map) {
+struct Range {
+  int first = 0;
+  int last = 0;
+};
+
+// "5" or "4-7", of `count` layers or KV heads.
+struct Counted {
+  std::string what;  // "layer"
+  std::string of;    // "this model"
+  int count = 0;
+};
+Result<Range> parse_range(const std::string& text, const Counted& all, const std::string& source) {
+  const std::vector<std::string> ends = split(text, '-');
+  Range range;
+  KVSWEEP_ASSIGN(range.first, parse_number(ends.front(), all.what, source));
+  KVSWEEP_ASSIGN(range.last, parse_number(ends.back(), all.what, source));
+  if (ends.size() > 2 || range.first > range.last || range.last >= all.count) {
+    return bad_input(source + ": \"" + text + "\" names no " + all.what + "s of " + all.of +
+                     "; they are 0 to " + std::to_string(all.count - 1));
+  }
+  return range;
+}
+
+// Gives the heads of `range` this pair and leaves the others theirs.
+LayerPairs with_heads(const LayerPairs& layer, int kv_heads, Range range, Pair pair) {
+  std::vector<Pair> pairs;
+  for (int head = 0; head < kv_heads; ++head) {
+    pairs.push_back(head >= range.first && head <= range.last ? pair : layer.of(head));
+  }
+  return LayerPairs::of_heads(std::move(pairs));
+}
+
+// "0" or "0-1" of "5.0-1=K8V4".
+struct HeadException {
+  Range layers;
+  std::string heads;
+  Pair pair;
+};
+Status apply_to_heads(const HeadException& exception, const std::string& source,
+                      const ModelGeometry& geometry, PrecisionMap& map) {
+  for (int layer = exception.layers.first; layer <= exception.layers.last; ++layer) {
+    const int kv_heads = geometry.layers[static_cast<size_t>(layer)].kv_heads;
+    const Counted all{"KV head", "layer " + std::to_string(layer), kv_heads};
+    KVSWEEP_ASSIGN(const Range range, parse_range(exception.heads, all, source));
+    LayerPairs& pairs = map.layers[static_cast<size_t>(layer)];
+    // A list of another length is what check_map refuses.
+    if (pairs.per_head() && static_cast<int>(pairs.pairs().size()) != kv_heads) continue;
+    pairs = with_heads(pairs, kv_heads, range, exception.pair);
+  }
+  return {};
+}
+
+// "5=K8V4", "4-7=K8V4" or "5=K8V4|K4V2" for layers; "5.0=K8V4", "4-7.0-1=K8V4" for KV heads.
+Status apply_exception(const std::string& exception, const std::string& source,
+                       const ModelGeometry& geometry, PrecisionMap& map) {
   const std::vector<std::string> sides = split(exception, '=');
-  if (sides.size() != 2) {
+  const std::vector<std::string> places = split(sides[0], '.');
+  if (sides.size() != 2 || places.size() > 2) {
     return bad_input(source + ": \"" + exception +
-                     "\" is not LAYER=PAIR or FIRST-LAST=PAIR, such as 5=K8V4");
+                     "\" is not LAYER=PAIR, FIRST-LAST=PAIR or LAYER.HEAD=PAIR, such as 5=K8V4 or "
+                     "5.0=K8V4");
   }
-  const std::vector<std::string> ends = split(sides[0], '-');
-  KVSWEEP_ASSIGN(const size_t first, parse_layer(ends.front(), source));
-  KVSWEEP_ASSIGN(const size_t last, parse_layer(ends.back(), source));
-  if (ends.size() > 2 || first > last || last >= map.layers.size()) {
-    return bad_input(source + ": \"" + sides[0] +
-                     "\" names no layers of this model; they are 0 to " +
-                     std::to_string(map.layers.size() - 1));
+  KVSWEEP_ASSIGN(const Range layers,
+                 parse_range(places[0], {"layer", "this model", map.num_layers()}, source));
+  if (places.size() == 2) {
+    KVSWEEP_ASSIGN(const Pair pair, pair_from(sides[1]));
+    return apply_to_heads({layers, places[1], pair}, source, geometry, map);
   }
-  KVSWEEP_ASSIGN(const Pair pair, pair_from(sides[1]));
-  std::fill(map.layers.begin() + static_cast<ptrdiff_t>(first),
-            map.layers.begin() + static_cast<ptrdiff_t>(last) + 1, pair);
+  KVSWEEP_ASSIGN(const LayerPairs pairs, layer_pairs_from(sides[1]));
+  std::fill(map.layers.begin() + layers.first, map.layers.begin() + layers.last + 1, pairs);
   return {};
 }
 
 // "baseline" or "uniform:K4V2", with exceptions after commas.
-Result<PrecisionMap> spelled_map(const std::string& source, const Scheme& scheme, int num_layers) {
+Result<PrecisionMap> spelled_map(const std::string& source, const Scheme& scheme,
+                                 const ModelGeometry& geometry) {
   const std::vector<std::string> parts = split(source, ',');
   const std::string& all = parts.front();
   const std::string pair = all == kBaseline ? all : all.substr(kUniform.size());
   KVSWEEP_ASSIGN(const Pair parsed, pair_from(pair));
-  PrecisionMap map = uniform_map(scheme, num_layers, parsed);
-  for (size_t i = 1; i < parts.size(); ++i) KVSWEEP_TRY(apply_exception(parts[i], source, map));
+  PrecisionMap map = uniform_map(scheme, geometry.num_layers(), parsed);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    KVSWEEP_TRY(apply_exception(parts[i], source, geometry, map));
+  }
   return map;
 }
 
@@ -150,7 +206,7 @@ Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
   NamedMap named;
   if (split(source, ',').front() == kBaseline || source.starts_with(kUniform)) {
     KVSWEEP_ASSIGN(const Scheme made, make_scheme(scheme.options()));
-    KVSWEEP_ASSIGN(named.map, spelled_map(source, made, geometry.num_layers()));
+    KVSWEEP_ASSIGN(named.map, spelled_map(source, made, geometry));
   } else {
     const auto options = scheme.any() ? std::optional(scheme.options()) : std::nullopt;
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(source, "", options));

@@ -1,5 +1,6 @@
-// A precision map as a user names one: `baseline`, `uniform:K4V2`, either with exceptions
-// (`uniform:K4V2,5=K8V4,6-7=K8V8`), or a file.
+// A precision map as a user names one: `baseline`, `uniform:K4V2`, either with exceptions for
+// layers (`uniform:K4V2,5=K8V4,6-7=K8V8`) or for KV heads of layers (`5.0=K8V4`, `5-7.0-1=K8V4`,
+// `5=K8V4|K4V2`), or a file.
 #pragma once
 
 #include <optional>

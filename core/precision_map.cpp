@@ -25,17 +25,42 @@ Json window_meaning(const Scheme& scheme, const Window& window) {
   return {{"rule", "total_share"}, {"block", window.block}, {"share", scheme.share}};
 }
 
-Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int index) {
-  const std::string objection = map.scheme.objection(map.layers[static_cast<size_t>(index)]);
-  if (!objection.empty()) return bad_input(fmt::format("layer {}: {}", index, objection));
-  for (const Format& format : {map.key_format(index), map.value_format(index)}) {
+Status check_pair(const Scheme& scheme, Pair pair, int head_dim, const std::string& place) {
+  const std::string objection = scheme.objection(pair);
+  if (!objection.empty()) return bad_input(place + ": " + objection);
+  for (const Format& format : {scheme.key_format(pair.k), scheme.value_format(pair.v)}) {
     if (format.codec == Codec::int3) continue;  // rows are padded to whole groups of 32
-    const int64_t row_bits = int64_t{layer.head_dim} * info(format.codec).bits;
+    const int64_t row_bits = int64_t{head_dim} * info(format.codec).bits;
     if (row_bits % 8 != 0) {
       return bad_input(fmt::format(
-          "layer {}: head_dim {} of {} does not fill whole bytes; choose a wider format for it",
-          index, layer.head_dim, to_string(format)));
+          "{}: head_dim {} of {} does not fill whole bytes; choose a wider format for it", place,
+          head_dim, to_string(format)));
     }
+  }
+  return {};
+}
+
+Status check_heads(const LayerPairs& pairs, int kv_heads, int index) {
+  const auto given = static_cast<int>(pairs.pairs().size());
+  if (!pairs.per_head() || given == kv_heads) return {};
+  if (given < kv_heads) {
+    return bad_input(fmt::format(
+        "layer {}, KV head {}: the map gives a pair for {} KV heads, but the layer has {}; give "
+        "each of them one",
+        index, given, given, kv_heads));
+  }
+  return bad_input(
+      fmt::format("layer {}, KV head {}: the map gives a pair for {} KV heads, but the layer has "
+                  "{}; use a map made for this model",
+                  index, kv_heads, given, kv_heads));
+}
+
+Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int index) {
+  const LayerPairs& pairs = map.layers[static_cast<size_t>(index)];
+  KVSWEEP_TRY(check_heads(pairs, layer.kv_heads, index));
+  int head = 0;
+  for (const Pair& pair : pairs.pairs()) {
+    KVSWEEP_TRY(check_pair(map.scheme, pair, layer.head_dim, place_of(pairs, index, head++)));
   }
   return {};
 }
@@ -43,22 +68,32 @@ Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int inde
 }  // namespace
 
 bool PrecisionMap::is_baseline() const {
-  return std::all_of(layers.begin(), layers.end(), [](const Pair& pair) { return pair == Pair{}; });
+  return std::all_of(layers.begin(), layers.end(),
+                     [](const LayerPairs& layer) { return layer == Pair{}; });
+}
+
+bool PrecisionMap::per_head() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerPairs& layer) { return layer.per_head(); });
 }
 
 // The meaning, and nothing that does not change it: a side that no layer codes has no window, and
 // a map that codes nothing has neither scheme nor policy. Layers are expanded formats, which
-// carry axis and group.
+// carry axis and group; a layer whose heads differ lists them.
 std::string map_id(const PrecisionMap& map) {
   Json meaning = {{"map", 1}, {"layers", Json::array()}};
   bool any_key = false;
   bool any_value = false;
-  for (int i = 0; i < map.num_layers(); ++i) {
-    const Format k = map.key_format(i);
-    const Format v = map.value_format(i);
-    any_key = any_key || k.quantized();
-    any_value = any_value || v.quantized();
-    meaning["layers"].push_back({{"k", to_string(k)}, {"v", to_string(v)}});
+  for (const LayerPairs& layer : map.layers) {
+    Json heads = Json::array();
+    for (const Pair& pair : layer.pairs()) {
+      const Format k = map.key_format(pair);
+      const Format v = map.value_format(pair);
+      any_key = any_key || k.quantized();
+      any_value = any_value || v.quantized();
+      heads.push_back({{"k", to_string(k)}, {"v", to_string(v)}});
+    }
+    meaning["layers"].push_back(layer.per_head() ? Json{{"heads", std::move(heads)}} : heads[0]);
   }
   if (any_key || any_value) {
     meaning["scheme"] = map.scheme.name;
@@ -75,7 +110,7 @@ std::string map_id(const PrecisionMap& map) {
 }
 
 PrecisionMap uniform_map(const Scheme& scheme, int num_layers, Pair pair) {
-  return {scheme, std::vector<Pair>(static_cast<size_t>(num_layers), pair)};
+  return {scheme, std::vector<LayerPairs>(static_cast<size_t>(num_layers), pair)};
 }
 
 PrecisionMap baseline_map(const Scheme& scheme, int num_layers) {
@@ -104,16 +139,18 @@ double nominal_bits(const PrecisionMap& map, const ModelGeometry& geometry, Base
   };
   for (int i = 0; i < map.num_layers(); ++i) {
     const LayerGeometry& layer = geometry.layers[i];
-    const double side = static_cast<double>(layer.kv_heads) * layer.head_dim;
-    bits += side * (width(map.layers[i].k) + width(map.layers[i].v));
-    elements += 2 * side;
+    for (int head = 0; head < layer.kv_heads; ++head) {
+      const Pair pair = map.layers[static_cast<size_t>(i)].of(head);
+      bits += static_cast<double>(layer.head_dim) * (width(pair.k) + width(pair.v));
+      elements += 2.0 * layer.head_dim;
+    }
   }
   return elements > 0 ? bits / elements : 0;
 }
 
 Json to_json(const PrecisionMap& map) {
   Json layers = Json::array();
-  for (const Pair& pair : map.layers) layers.push_back(to_string(pair));
+  for (const LayerPairs& layer : map.layers) layers.push_back(to_string(layer));
   return {{"scheme", to_json(options_of(map.scheme))}, {"layers", std::move(layers)}};
 }
 
@@ -124,8 +161,8 @@ Result<PrecisionMap> precision_map_from_json(const Json& json) {
     const Result<SchemeOptions> options = scheme_options_from_json(*scheme);
     map.scheme = reader.take(options.ok() ? make_scheme(*options) : options.error());
   }
-  const std::vector<std::string> layers = reader.strings("layers", 16, kMaxLayers);
-  for (const std::string& name : layers) map.layers.push_back(reader.take(pair_from(name)));
+  const std::vector<std::string> layers = reader.strings("layers", kMaxLayerPairsBytes, kMaxLayers);
+  for (const std::string& name : layers) map.layers.push_back(reader.take(layer_pairs_from(name)));
   if (map.layers.empty()) reader.fail("layers", "must hold at least one layer");
   KVSWEEP_TRY(reader.done());
   return map;

@@ -9,10 +9,15 @@ namespace kvsweep::store {
 
 namespace {
 
+// ["int8/int4", ["int8/int4", "int4/int2"]]: a layer, and one whose KV heads have own pairs.
 std::string layers_json(const PrecisionMap& map) {
   Json layers = Json::array();
-  for (const Pair& pair : map.layers) {
-    layers.push_back(std::string(info(pair.k).name) + '/' + std::string(info(pair.v).name));
+  for (const LayerPairs& layer : map.layers) {
+    Json heads = Json::array();
+    for (const Pair& pair : layer.pairs()) {
+      heads.push_back(std::string(info(pair.k).name) + '/' + std::string(info(pair.v).name));
+    }
+    layers.push_back(layer.per_head() ? std::move(heads) : heads[0]);
   }
   return layers.dump();
 }
@@ -25,6 +30,21 @@ Result<Pair> pair_from_names(const std::string& names) {
   KVSWEEP_ASSIGN(const Codec k, codec_from(names.substr(0, slash)));
   KVSWEEP_ASSIGN(const Codec v, codec_from(names.substr(slash + 1)));
   return Pair{k, v};
+}
+
+Result<LayerPairs> layer_from_json(const Json& entry) {
+  const Json heads = entry.is_array() ? entry : Json::array({entry});
+  std::vector<Pair> pairs;
+  for (const Json& head : heads) {
+    if (!head.is_string()) break;
+    KVSWEEP_ASSIGN(const Pair pair, pair_from_names(head.get<std::string>()));
+    pairs.push_back(pair);
+  }
+  if (pairs.empty() || pairs.size() != heads.size()) {
+    return bad_input("the database holds the layer " + entry.dump() +
+                     ", which is no K/V pair and no list of them");
+  }
+  return LayerPairs::of_heads(std::move(pairs));
 }
 
 Result<int64_t> scheme_row(Connection& connection, const Scheme& scheme) {
@@ -149,8 +169,8 @@ Result<PrecisionMap> Store::map_by_id(const std::string& map_id_or_prefix) const
     KVSWEEP_ASSIGN(map.scheme, read_scheme(connection, scheme_id));
     KVSWEEP_ASSIGN(const Json json, parse_json(layers, "map " + id));
     for (const Json& entry : json) {
-      KVSWEEP_ASSIGN(const Pair pair, pair_from_names(entry.get<std::string>()));
-      map.layers.push_back(pair);
+      KVSWEEP_ASSIGN(LayerPairs layer, layer_from_json(entry));
+      map.layers.push_back(std::move(layer));
     }
     return map;
   });

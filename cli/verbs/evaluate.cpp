@@ -29,7 +29,8 @@ class Evaluate final : public Verb {
     options.text("--model", "PATH", model_, "Hugging Face model folder, or a .gguf file");
     options.text("--map", "MAP", map_,
                  "a kvmap or KVTuner file, uniform:K4V2, or baseline; the "
-                 "latter two also with exceptions: uniform:K4V2,5=K8V4,6-7=KV8");
+                 "latter two also with exceptions for layers (uniform:K4V2,5=K8V4,6-7=KV8) and KV "
+                 "heads (5.0=K8V4: layer 5, head 0; 5=K8V4|K4V2: a pair per head)");
     options.text("--task", "NAME", task_.name, "task; see `kvsweep list tasks`");
     options.text("--metric", "NAMES", metrics_,
                  "exact_match, answer_agreement, token_agreement, kl; several with commas");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/common_options.hpp"
+#include "cli/map_lines.hpp"
 #include "cli/map_source.hpp"
 #include "cli/table.hpp"
 #include "core/catalog/page_layout.hpp"
@@ -54,11 +55,11 @@ class Import final : public Verb {
                                    summary(map), described(map.scheme));
     if (!imported.model_hash.empty()) text += "model   " + imported.model_hash + "\n";
     Table table({">layer", "pair", "keys", "values", ">bits K", ">bits V"});
-    for (int i = 0; i < map.num_layers(); ++i) {
-      table.row({std::to_string(i), to_string(map.layers[static_cast<size_t>(i)]),
-                 to_string(map.key_format(i)), to_string(map.value_format(i)),
-                 bits_text(imported, i, map.key_format(i)),
-                 bits_text(imported, i, map.value_format(i))});
+    const std::vector<MapLine> lines = map_lines(map);
+    for (const MapLine& line : lines) {
+      table.row({line.label(), to_string(line.pair), to_string(line.keys), to_string(line.values),
+                 bits_text(imported, line.layer, line.keys),
+                 bits_text(imported, line.layer, line.values)});
     }
     return text + "\n" + table.text(context.out);
   }
@@ -77,11 +78,14 @@ class Import final : public Verb {
 
   std::string json_text(const store::ImportedMap& imported) const {
     Json layers = Json::array();
-    for (int i = 0; i < imported.map.num_layers(); ++i) {
-      layers.push_back({{"layer", i},
-                        {"pair", to_string(imported.map.layers[static_cast<size_t>(i)])},
-                        {"keys", to_string(imported.map.key_format(i))},
-                        {"values", to_string(imported.map.value_format(i))}});
+    const std::vector<MapLine> lines = map_lines(imported.map);
+    for (const MapLine& line : lines) {
+      Json layer = {{"layer", line.layer},
+                    {"pair", to_string(line.pair)},
+                    {"keys", to_string(line.keys)},
+                    {"values", to_string(line.values)}};
+      if (line.head) layer["head"] = *line.head;
+      layers.push_back(std::move(layer));
     }
     const Json document = {{"map_id", map_id(imported.map)},
                            {"map", summary(imported.map)},

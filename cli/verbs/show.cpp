@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/common_options.hpp"
+#include "cli/map_lines.hpp"
 #include "cli/pick_trial.hpp"
 #include "cli/table.hpp"
 #include "core/catalog/page_layout.hpp"
@@ -109,14 +110,13 @@ class Show final : public Verb {
 
   static Table layer_table(const store::StudyRow& study, const TrialView& trial) {
     Table table({">layer", "pair", "keys", "values", ">bits K", ">bits V"});
-    for (int i = 0; i < trial.map.num_layers(); ++i) {
-      const int head_dim = study.geometry.layers.at(static_cast<size_t>(i)).head_dim;
-      const Format k = trial.map.key_format(i);
-      const Format v = trial.map.value_format(i);
-      table.row({std::to_string(i), to_string(trial.map.layers[static_cast<size_t>(i)]),
-                 to_string(k), to_string(v),
-                 fmt::format("{:.2f}", format_bits(k, head_dim, study.spec.baseline_kv)),
-                 fmt::format("{:.2f}", format_bits(v, head_dim, study.spec.baseline_kv))});
+    const std::vector<MapLine> lines = map_lines(trial.map);
+    for (const MapLine& line : lines) {
+      const int head_dim = study.geometry.layers.at(static_cast<size_t>(line.layer)).head_dim;
+      const BaseType base = study.spec.baseline_kv;
+      table.row({line.label(), to_string(line.pair), to_string(line.keys), to_string(line.values),
+                 fmt::format("{:.2f}", format_bits(line.keys, head_dim, base)),
+                 fmt::format("{:.2f}", format_bits(line.values, head_dim, base))});
     }
     return table;
   }

@@ -31,17 +31,20 @@ int params_per_row(const Format& format, int head_dim) {
 struct SideInput {
   Format format;
   Window window;
-  LayerGeometry layer;
+  int head_dim = 0;
+  int first_head = 0;
+  int kv_heads = 0;
 };
 
 SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
-  const int64_t heads = in.layer.kv_heads;
-  const int64_t head_dim = in.layer.head_dim;
+  const int64_t heads = in.kv_heads;
+  const int64_t head_dim = in.head_dim;
   SideLayout side;
   side.format = in.format;
   side.sinks = layout.sinks;
-  side.kv_heads = in.layer.kv_heads;
-  side.head_dim = in.layer.head_dim;
+  side.first_head = in.first_head;
+  side.kv_heads = in.kv_heads;
+  side.head_dim = in.head_dim;
   side.page_tokens = layout.page_tokens;
   side.exact_bytes = heads * head_dim * bytes_of(layout.base);
   if (!in.format.quantized()) {
@@ -54,7 +57,7 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
   side.row_bytes = code_bytes(in.format.codec, head_dim);
   side.param_rows =
       in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
-  side.params_per_row = params_per_row(in.format, in.layer.head_dim);
+  side.params_per_row = params_per_row(in.format, in.head_dim);
   side.param_bytes = param_bytes(in.format);
   side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
   side.page_bytes = side.params_offset +
@@ -62,15 +65,40 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
   return side;
 }
 
-void place(SideLayout& side, CacheLayout& layout) {
-  side.block_offset = layout.block_bytes;
-  layout.block_bytes += side.page_bytes;
+enum class Which : uint8_t { keys, values };
+
+Codec codec_of(const LayerPairs& pairs, Which side, int head) {
+  const Pair pair = pairs.of(head);
+  return side == Which::keys ? pair.k : pair.v;
+}
+
+// The runs of heads that are stored alike, placed at the end of the block.
+std::vector<SideLayout> head_runs(const Scheme& scheme, const LayerPairs& pairs,
+                                  const LayerGeometry& shape, Which which, CacheLayout& layout) {
+  std::vector<SideLayout> runs;
+  int first = 0;
+  do {
+    const Codec codec = codec_of(pairs, which, first);
+    int end = pairs.per_head() ? first + 1 : shape.kv_heads;
+    while (end < shape.kv_heads && codec_of(pairs, which, end) == codec) ++end;
+    const bool keys = which == Which::keys;
+    const Format format = keys ? scheme.key_format(codec) : scheme.value_format(codec);
+    const Window window = keys ? scheme.key_window(codec) : scheme.value_window(codec);
+    SideLayout side = side_layout({format, window, shape.head_dim, first, end - first}, layout);
+    side.block_offset = layout.block_bytes;
+    layout.block_bytes += side.page_bytes;
+    runs.push_back(side);
+    first = end;
+  } while (first < shape.kv_heads);
+  return runs;
 }
 
 template <typename Work>
 void each_side(const CacheLayout& layout, const Work& work) {
-  for (const std::vector<SideLayout>* sides : {&layout.keys, &layout.values}) {
-    for (const SideLayout& side : *sides) work(side);
+  for (const auto* layers : {&layout.keys, &layout.values}) {
+    for (const std::vector<SideLayout>& runs : *layers) {
+      for (const SideLayout& side : runs) work(side);
+    }
   }
 }
 
@@ -122,11 +150,10 @@ CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry,
   layout.page_tokens = map.scheme.page_tokens();
   if (!map.is_baseline()) layout.sinks = map.scheme.sinks;
   for (int i = 0; i < geometry.num_layers(); ++i) {
-    const LayerGeometry& layer = geometry.layers[i];
-    layout.keys.push_back(side_layout({map.key_format(i), map.key_window(i), layer}, layout));
-    place(layout.keys.back(), layout);
-    layout.values.push_back(side_layout({map.value_format(i), map.value_window(i), layer}, layout));
-    place(layout.values.back(), layout);
+    const LayerGeometry& shape = geometry.layers[i];
+    const LayerPairs& pairs = map.layers[static_cast<size_t>(i)];
+    layout.keys.push_back(head_runs(map.scheme, pairs, shape, Which::keys, layout));
+    layout.values.push_back(head_runs(map.scheme, pairs, shape, Which::values, layout));
   }
   return layout;
 }
@@ -136,12 +163,10 @@ CacheLayout plain_layout(const CacheLayout& layout) {
   plain.base = layout.base;
   plain.page_tokens = layout.page_tokens;
   plain.sinks = layout.sinks;
-  for (size_t i = 0; i < layout.keys.size(); ++i) {
-    const LayerGeometry layer{layout.keys[i].kv_heads, layout.keys[i].head_dim};
-    plain.keys.push_back(side_layout({{}, {}, layer}, plain));
-    place(plain.keys.back(), plain);
-    plain.values.push_back(side_layout({{}, {}, layer}, plain));
-    place(plain.values.back(), plain);
+  for (const std::vector<SideLayout>& runs : layout.keys) {
+    const LayerGeometry shape{runs.back().first_head + runs.back().kv_heads, runs.back().head_dim};
+    plain.keys.push_back(head_runs({}, {}, shape, Which::keys, plain));
+    plain.values.push_back(head_runs({}, {}, shape, Which::values, plain));
   }
   return plain;
 }

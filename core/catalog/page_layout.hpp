@@ -1,7 +1,8 @@
 // The layout of a cache page, described once: the CPU cache and the CUDA kernels read the same
 // bytes, and the coordinator counts them without torch.
 //
-// A page holds `page_tokens` tokens of one side (K or V) of one layer, all KV heads:
+// A page holds `page_tokens` tokens of one side (K or V) of one layer, all KV heads that are stored
+// alike; kv_heads counts those:
 //
 //     +--------------------------------------------------------------+
 //     | codes   [kv_heads][page_tokens][row_bytes]                   | then zero padding to 16
@@ -15,8 +16,14 @@
 // axis channel: param_rows = page_tokens / group, params_per_row = head_dim
 // A side in the base type has rows of head_dim elements of that type and no params.
 //
-// A *block* is the pages of all layers and both sides under one block id: sides lie one after the
-// other at the offsets of `CacheLayout`. Page slot i of block b holds token sinks + b * page_tokens
+// Where the KV heads of a layer have different pairs, each run of neighbouring heads with the same
+// codec on this side has a page of its own (and a window and staging of its own, since a share that
+// stays exact depends on the codec): K8V4|K4V4|K4V2|K4V2 has key pages of head 0 and of heads 1-3,
+// value pages of heads 0-1 and of heads 2-3. All heads alike are one run, the whole side.
+//
+// A *block* is the pages of all layers and both sides under one block id: sides, and the runs of a
+// side, lie one after the other at the offsets of `CacheLayout`. Page slot i of block b holds token
+// sinks + b * page_tokens
 // + i. Tokens that the scheme keeps exact lie in the sequence's staging area, side by side: for
 // each the sinks [sinks][kv_heads][head_dim], then a ring [staging_tokens][kv_heads][head_dim] of
 // the newest, both of the base type. docs/page_layout.svg draws it.
@@ -32,11 +39,13 @@
 
 namespace kvsweep {
 
+// One side of one layer, or a run of its KV heads.
 struct SideLayout {
   Format format;
-  Window window;  // keep 0, block 1 for a side in the base type
-  int sinks = 0;  // tokens
-  int kv_heads = 0;
+  Window window;       // keep 0, block 1 for a side in the base type
+  int sinks = 0;       // tokens
+  int first_head = 0;  // of the run, within the layer
+  int kv_heads = 0;    // of the run
   int head_dim = 0;
   int page_tokens = 0;
   int64_t row_bytes = 0;  // codes of one token of one head
@@ -46,12 +55,12 @@ struct SideLayout {
   int64_t params_offset = 0;  // from the start of the page
   int64_t page_bytes = 0;     // multiple of 16
   int64_t block_offset = 0;   // from the start of the block
-  int64_t exact_bytes = 0;    // of one exact token, all heads
+  int64_t exact_bytes = 0;    // of one exact token, all heads of the run
 
   // Room of the ring of a sequence of `tokens` tokens, in tokens. Constant unless a share of the
   // sequence stays exact. `prompt` as in core/window.hpp.
   int64_t staging_tokens(int64_t tokens, int64_t prompt) const;
-  // Bytes of this side's staging, a multiple of 16.
+  // Bytes of its staging, a multiple of 16.
   int64_t staging_bytes(int64_t tokens, int64_t prompt) const;
 };
 
@@ -60,8 +69,9 @@ struct CacheLayout {
   Prefill prefill = Prefill::stepwise;
   int page_tokens = 0;
   int sinks = 0;
-  std::vector<SideLayout> keys;  // index = layer
-  std::vector<SideLayout> values;
+  // Index = layer, then the runs in the order of the heads: one where all heads are stored alike.
+  std::vector<std::vector<SideLayout>> keys;
+  std::vector<std::vector<SideLayout>> values;
   int64_t block_bytes = 0;  // one block: page_tokens tokens of the whole model
 
   // Of a sequence of `tokens` tokens whose first `prompt` are its prompt; not given: all of them.

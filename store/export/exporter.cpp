@@ -101,10 +101,15 @@ namespace {
 // A pair that the scheme cannot store could not run on any model.
 Status check_pairs(const std::string& path, const PrecisionMap& map) {
   for (int i = 0; i < map.num_layers(); ++i) {
-    const std::string objection = map.scheme.objection(map.layers[static_cast<size_t>(i)]);
-    if (objection.empty()) continue;
-    return bad_input(path + ": layer " + std::to_string(i) + ": " + objection +
-                     "; choose a scheme that takes it (see `kvsweep list schemes`)");
+    const LayerPairs& layer = map.layers[static_cast<size_t>(i)];
+    int head = 0;
+    for (const Pair& pair : layer.pairs()) {
+      const std::string place = place_of(layer, i, head++);
+      const std::string objection = map.scheme.objection(pair);
+      if (objection.empty()) continue;
+      return bad_input(path + ": " + place + ": " + objection +
+                       "; choose a scheme that takes it (see `kvsweep list schemes`)");
+    }
   }
   return {};
 }

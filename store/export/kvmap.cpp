@@ -114,6 +114,18 @@ Result<OrderedJson> model_json(const ExportInput& input) {
   return model;
 }
 
+// The name of the format, or a list with one per KV head where they differ on this side.
+template <typename FormatOf>
+OrderedJson side_json(const LayerPairs& pairs, int layer, FormatNames& names, FormatOf format_of) {
+  OrderedJson heads = OrderedJson::array();
+  bool equal = true;
+  for (const Pair& pair : pairs.pairs()) {
+    heads.push_back(names.name(format_of(pair), layer));
+    equal = equal && heads.back() == heads.front();
+  }
+  return equal ? heads.front() : heads;
+}
+
 OrderedJson layers_json(const ExportInput& input, FormatNames& names) {
   OrderedJson layers = OrderedJson::array();
   for (int i = 0; i < input.map.num_layers(); ++i) {
@@ -121,8 +133,10 @@ OrderedJson layers_json(const ExportInput& input, FormatNames& names) {
     layer["index"] = i;
     layer["module"] = "model.layers." + std::to_string(i) + ".self_attn";
     layer["type"] = "full";
-    layer["k"] = names.name(input.map.key_format(i), i);
-    layer["v"] = names.name(input.map.value_format(i), i);
+    const LayerPairs& pairs = input.map.layers[static_cast<size_t>(i)];
+    layer["k"] = side_json(pairs, i, names, [&](Pair pair) { return input.map.key_format(pair); });
+    layer["v"] =
+        side_json(pairs, i, names, [&](Pair pair) { return input.map.value_format(pair); });
     layers.push_back(std::move(layer));
   }
   return layers;
@@ -187,6 +201,8 @@ Result<ExportOutput> write_kvmap(const ExportInput& input) {
   file["schema"] = "kvmap";
   file["schema_version"] = kKvmapVersion;
   file["must_understand"] = {"formats", "layers", "geometry", "policy"};
+  // So that readers which know one format per side refuse the file by name.
+  if (input.map.per_head()) file["must_understand"].push_back("head_formats");
   file["map_id"] = map_id(input.map);
   KVSWEEP_ASSIGN(file["model"], model_json(input));
   file["geometry"] = geometry_json(input.geometry);

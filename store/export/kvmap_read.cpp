@@ -19,9 +19,14 @@ namespace {
 constexpr size_t kMaxFormats = 256;
 constexpr size_t kMaxEntries = 100000;
 
+// Names of formats: one, or one per KV head.
 struct LayerFormats {
-  std::string k;
-  std::string v;
+  std::vector<std::string> k;
+  std::vector<std::string> v;
+
+  size_t heads() const { return std::max(k.size(), v.size()); }
+  const std::string& key(size_t head) const { return k[k.size() == 1 ? 0 : head]; }
+  const std::string& value(size_t head) const { return v[v.size() == 1 ? 0 : head]; }
 };
 
 // Everything of the file that the map is made from.
@@ -37,6 +42,11 @@ std::string layer_label(const File& file, size_t layer) {
   return file.path + ": layer " + std::to_string(layer);
 }
 
+std::string head_label(const File& file, size_t layer, size_t head) {
+  const bool one = file.layers[layer].heads() == 1;
+  return layer_label(file, layer) + (one ? "" : ", KV head " + std::to_string(head));
+}
+
 Status check_head(const Json& json, const std::string& path) {
   JsonReader reader(json, path);
   if (reader.string("schema", 64) != "kvmap") reader.fail("schema", "must be \"kvmap\"");
@@ -47,9 +57,9 @@ Status check_head(const Json& json, const std::string& path) {
                      "; this kvsweep reads " + std::to_string(kKvmapVersion) +
                      ", use the newer one that wrote the file");
   }
-  const std::vector<std::string> understood = {"formats", "layers", "geometry", "policy",
-                                               "model",   "cost",   "search",   "evidence",
-                                               "exports", "map_id"};
+  const std::vector<std::string> understood = {"formats", "layers", "geometry",    "policy",
+                                               "model",   "cost",   "search",      "evidence",
+                                               "exports", "map_id", "head_formats"};
   if (reader.has("must_understand")) {
     for (const std::string& entry : reader.strings("must_understand", 256, kMaxEntries)) {
       if (std::find(understood.begin(), understood.end(), entry) != understood.end()) continue;
@@ -81,18 +91,42 @@ Status read_formats(const Json& formats, File& file) {
   return {};
 }
 
-Result<std::string> read_side(const Json& layer, const char* side, const File& file,
-                              const std::string& where) {
-  JsonReader reader(layer, where);
-  const std::string name = reader.string(side, 256);
-  KVSWEEP_TRY(reader.done());
-  if (file.formats.count(name)) return name;
+Status check_name(const std::string& name, const char* side, const File& file,
+                  const std::string& where) {
+  if (file.formats.count(name)) return {};
   std::vector<std::string> known;
   for (const auto& [format, unused] : file.formats) known.push_back(format);
   const std::string near = nearest_word(name, known);
   return bad_input(where + ": \"" + side + "\" names the format \"" + name +
                    "\", which \"formats\" does not define" +
                    (near.empty() ? "" : " (did you mean \"" + near + "\"?)"));
+}
+
+// A format's name, or a list of one per KV head.
+Result<std::vector<std::string>> read_side(const Json& layer, const char* side, const File& file,
+                                           int64_t index) {
+  const std::string where = layer_label(file, static_cast<size_t>(index));
+  const auto kv_heads = static_cast<size_t>(file.geometry.layers[index].kv_heads);
+  JsonReader reader(layer, where);
+  const auto found = layer.find(side);
+  const bool list = found != layer.end() && found->is_array();
+  std::vector<std::string> names;
+  if (list) {
+    names = reader.strings(side, 256, kMaxEntries);
+  } else {
+    names.push_back(reader.string(side, 256));
+  }
+  KVSWEEP_TRY(reader.done());
+  if (list && names.size() != kv_heads) {
+    return bad_input(where + ": \"" + side + "\" lists " + std::to_string(names.size()) +
+                     " formats, but the layer has " + std::to_string(kv_heads) +
+                     " KV heads; give one for each, or one name for all");
+  }
+  for (size_t head = 0; head < names.size(); ++head) {
+    const std::string place = list ? where + ", KV head " + std::to_string(head) : where;
+    KVSWEEP_TRY(check_name(names[head], side, file, place));
+  }
+  return names;
 }
 
 Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
@@ -107,8 +141,8 @@ Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
     return bad_input(where + ": \"type\" is " + shown(layer["type"]) +
                      "; this version runs layers of full attention only");
   }
-  KVSWEEP_ASSIGN(file.layers[index].k, read_side(layer, "k", file, where));
-  KVSWEEP_ASSIGN(file.layers[index].v, read_side(layer, "v", file, where));
+  KVSWEEP_ASSIGN(file.layers[index].k, read_side(layer, "k", file, index));
+  KVSWEEP_ASSIGN(file.layers[index].v, read_side(layer, "v", file, index));
   return {};
 }
 
@@ -128,10 +162,12 @@ Status read_layers(const Json& layers, File& file) {
 Status check_bits(const File& file) {
   std::set<std::string> used;
   for (size_t i = 0; i < file.layers.size(); ++i) {
-    for (const std::string& name : {file.layers[i].k, file.layers[i].v}) {
-      used.insert(name);
-      KVSWEEP_TRY(check_effective_bits(file.formats.at(name), file.geometry.layers[i].head_dim,
-                                       layer_label(file, i) + ": format \"" + name + "\""));
+    for (const std::vector<std::string>& names : {file.layers[i].k, file.layers[i].v}) {
+      for (const std::string& name : names) {
+        used.insert(name);
+        KVSWEEP_TRY(check_effective_bits(file.formats.at(name), file.geometry.layers[i].head_dim,
+                                         layer_label(file, i) + ": format \"" + name + "\""));
+      }
     }
   }
   for (const auto& [name, named] : file.formats) {
@@ -147,10 +183,12 @@ Result<Scheme> implied_scheme(const File& file) {
   std::optional<Format> k;
   std::optional<Format> v;
   for (const LayerFormats& layer : file.layers) {
-    const Format& key = file.formats.at(layer.k).format;
-    const Format& value = file.formats.at(layer.v).format;
-    if (key.quantized() && !k) k = key;
-    if (value.quantized() && !v) v = value;
+    for (size_t head = 0; head < layer.heads(); ++head) {
+      const Format& key = file.formats.at(layer.key(head)).format;
+      const Format& value = file.formats.at(layer.value(head)).format;
+      if (key.quantized() && !k) k = key;
+      if (value.quantized() && !v) v = value;
+    }
   }
   SchemeOptions options;
   options.residual = file.policy.residual;
@@ -185,6 +223,20 @@ Status check_side(const Format& said, const Format& expected, const char* side,
                    "; axis, group, symmetry and rotation are one for all layers of a side");
 }
 
+Result<LayerPairs> build_layer(const File& file, size_t index, const Scheme& scheme) {
+  const LayerFormats& layer = file.layers[index];
+  std::vector<Pair> pairs;
+  for (size_t head = 0; head < layer.heads(); ++head) {
+    const Format& k = file.formats.at(layer.key(head)).format;
+    const Format& v = file.formats.at(layer.value(head)).format;
+    const std::string where = head_label(file, index, head);
+    KVSWEEP_TRY(check_side(k, scheme.key_format(k.codec), "k", layer.key(head), where));
+    KVSWEEP_TRY(check_side(v, scheme.value_format(v.codec), "v", layer.value(head), where));
+    pairs.push_back({k.codec, v.codec});
+  }
+  return LayerPairs::of_heads(std::move(pairs));
+}
+
 Result<PrecisionMap> build_map(const File& file) {
   PrecisionMap map;
   if (file.policy.scheme) {
@@ -193,13 +245,8 @@ Result<PrecisionMap> build_map(const File& file) {
     KVSWEEP_ASSIGN(map.scheme, implied_scheme(file));
   }
   for (size_t i = 0; i < file.layers.size(); ++i) {
-    const LayerFormats& layer = file.layers[i];
-    const Format& k = file.formats.at(layer.k).format;
-    const Format& v = file.formats.at(layer.v).format;
-    const std::string where = layer_label(file, i);
-    KVSWEEP_TRY(check_side(k, map.scheme.key_format(k.codec), "k", layer.k, where));
-    KVSWEEP_TRY(check_side(v, map.scheme.value_format(v.codec), "v", layer.v, where));
-    map.layers.push_back({k.codec, v.codec});
+    KVSWEEP_ASSIGN(LayerPairs layer, build_layer(file, i, map.scheme));
+    map.layers.push_back(std::move(layer));
   }
   return map;
 }
@@ -216,10 +263,14 @@ double mean_format_bits(const File& file) {
   double bits = 0;
   for (size_t i = 0; i < file.layers.size(); ++i) {
     const LayerGeometry& layer = file.geometry.layers[i];
-    const double side = static_cast<double>(layer.kv_heads) * layer.head_dim;
-    for (const std::string& name : {file.layers[i].k, file.layers[i].v}) {
-      const NamedFormat& named = file.formats.at(name);
-      bits += side * format_bits(named.format, layer.head_dim, named.base.value_or(BaseType::fp16));
+    for (const std::vector<std::string>& names : {file.layers[i].k, file.layers[i].v}) {
+      const double each =
+          static_cast<double>(layer.kv_heads) * layer.head_dim / static_cast<double>(names.size());
+      for (const std::string& name : names) {
+        const NamedFormat& named = file.formats.at(name);
+        bits +=
+            each * format_bits(named.format, layer.head_dim, named.base.value_or(BaseType::fp16));
+      }
     }
   }
   return bits / static_cast<double>(file.geometry.elements_per_token());

@@ -3,6 +3,7 @@
 // and model (reference: exports.md §3, sensitivity.md §5).
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/hash.hpp"
@@ -33,8 +34,11 @@ std::vector<int> integer_bits() {
 Status check_integer_only(const PrecisionMap& map) {
   std::vector<std::string> layers;
   for (int i = 0; i < map.num_layers(); ++i) {
-    const Pair& pair = map.layers[i];
-    if (!info(pair.k).integer() || !info(pair.v).integer()) layers.push_back(std::to_string(i));
+    const std::vector<Pair>& pairs = map.layers[static_cast<size_t>(i)].pairs();
+    const bool integers = std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
+      return info(pair.k).integer() && info(pair.v).integer();
+    });
+    if (!integers) layers.push_back(std::to_string(i));
   }
   if (layers.empty()) return {};
   return bad_input(
@@ -44,11 +48,29 @@ Status check_integer_only(const PrecisionMap& map) {
       "; choose a map of integer codes, or export it as kvmap");
 }
 
+Codec wider(Codec a, Codec b) {
+  return info(a).bits >= info(b).bits ? a : b;
+}
+
+// Per side the widest of the heads: no head is rounded down (exports.md §2 rule a).
+PrecisionMap raised_to_layers(PrecisionMap map) {
+  for (LayerPairs& layer : map.layers) {
+    Pair widest = layer.pairs().front();
+    for (const Pair& pair : layer.pairs()) {
+      widest = {wider(widest.k, pair.k), wider(widest.v, pair.v)};
+    }
+    layer = widest;
+  }
+  return map;
+}
+
+// Of a map with one pair per layer.
 std::string yaml_text(const PrecisionMap& map) {
   std::string text;
   for (int i = 0; i < map.num_layers(); ++i) {
-    text += std::to_string(i) + ": {nbits_key: " + std::to_string(info(map.layers[i].k).bits) +
-            ", nbits_value: " + std::to_string(info(map.layers[i].v).bits) + "}\n";
+    const Pair pair = map.layers[static_cast<size_t>(i)].of(0);
+    text += std::to_string(i) + ": {nbits_key: " + std::to_string(info(pair.k).bits) +
+            ", nbits_value: " + std::to_string(info(pair.v).bits) + "}\n";
   }
   return text;
 }
@@ -56,16 +78,20 @@ std::string yaml_text(const PrecisionMap& map) {
 Result<ExportOutput> write_kvtuner(const ExportInput& input) {
   KVSWEEP_TRY(check_integer_only(input.map));
   ExportOutput output;
-  output.text = yaml_text(input.map);
+  const PrecisionMap map = raised_to_layers(input.map);
+  if (input.map.per_head()) {
+    output.lost.push_back("pairs per KV head (each layer gets the widest of its heads)");
+  }
+  output.text = yaml_text(map);
   OrderedJson sidecar;
   sidecar["schema"] = kSidecarSchema;
   sidecar["schema_version"] = 1;
-  sidecar["map_id"] = map_id(input.map);
+  sidecar["map_id"] = map_id(map);
   sidecar["yaml_sha256"] = sha256_hex(output.text);
   if (!input.model_hash.empty()) sidecar["model_hash"] = input.model_hash;
-  sidecar["num_layers"] = input.map.num_layers();
-  sidecar["policy"] = policy_json(input.map.scheme, input.base);
-  sidecar["nominal_bits"] = nominal_bits(input.map, input.geometry, input.base);
+  sidecar["num_layers"] = map.num_layers();
+  sidecar["policy"] = policy_json(map.scheme, input.base);
+  sidecar["nominal_bits"] = nominal_bits(map, input.geometry, input.base);
   // KVTuner codes with its own quantizers: our accuracy is not theirs until measured there.
   sidecar["accuracy"] = "not_transferred";
   output.sidecar = pretty_json(sidecar);
@@ -194,7 +220,8 @@ Result<YAML::Node> parse_yaml(const ImportSource& source) {
 Result<ImportedMap> read_kvtuner(const ImportSource& source) {
   KVSWEEP_ASSIGN(const YAML::Node root, parse_yaml(source));
   ImportedMap imported;
-  KVSWEEP_ASSIGN(imported.map.layers, read_layers(source, root));
+  KVSWEEP_ASSIGN(const std::vector<Pair> layers, read_layers(source, root));
+  imported.map.layers.assign(layers.begin(), layers.end());
   imported.num_layers = imported.map.num_layers();
   if (source.scheme) {
     KVSWEEP_ASSIGN(imported.map.scheme, make_scheme(*source.scheme));

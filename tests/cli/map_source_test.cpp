@@ -16,7 +16,7 @@ std::string layers_of(const std::string& source) {
   const auto named = load_map(source, {}, eight_layers());
   if (!named.ok()) return named.error().message;
   std::string text;
-  for (const Pair& pair : named->map.layers) text += to_string(pair) + " ";
+  for (const LayerPairs& layer : named->map.layers) text += to_string(layer) + " ";
   return text;
 }
 
@@ -26,6 +26,27 @@ TEST(MapSource, UniformMapsAndTheirExceptions) {
   EXPECT_EQ(layers_of("uniform:K4V4,5=K8V4,6-7=K2V8"), "K4V4 K4V4 K4V4 K4V4 K4V4 K8V4 K2V8 K2V8 ");
   EXPECT_EQ(layers_of("baseline,0-6=K8V8,3=baseline"),
             layers_of("uniform:K8V8,3=baseline,7=baseline"));
+}
+
+TEST(MapSource, ExceptionsForHeads) {
+  EXPECT_EQ(layers_of("uniform:K4V4,5.0=K8V4"), "K4V4 K4V4 K4V4 K4V4 K4V4 K8V4|K4V4 K4V4 K4V4 ");
+  EXPECT_EQ(layers_of("uniform:K4V4,2=K2V2,2-3.1=K8V4"),
+            "K4V4 K4V4 K2V2|K8V4 K4V4|K8V4 K4V4 K4V4 K4V4 K4V4 ");
+  EXPECT_EQ(layers_of("uniform:K4V4,5=K8V4|K4V4"), layers_of("uniform:K4V4,5.0=K8V4"));
+  EXPECT_EQ(layers_of("uniform:K4V4,5.0-1=K8V4"), layers_of("uniform:K4V4,5=K8V4"));
+  EXPECT_EQ(layers_of("baseline,5.0=K8V4,5.1=K8V4"), layers_of("baseline,5=K8V4"));
+  EXPECT_EQ(layers_of("baseline,5=K8V4|K4V4,5=K8V4"), layers_of("baseline,5=K8V4"));
+}
+
+TEST(MapSource, ErrorsOfHeads) {
+  EXPECT_THAT(layers_of("uniform:K4V4,5.2=K8V4"),
+              HasSubstr("\"2\" names no KV heads of layer 5; they are 0 to 1"));
+  EXPECT_THAT(layers_of("uniform:K4V4,5.=K8V4"), HasSubstr("\"\" is not the number of a KV head"));
+  EXPECT_THAT(layers_of("uniform:K4V4,5.0.1=K8V4"), HasSubstr("is not LAYER=PAIR"));
+  EXPECT_THAT(layers_of("uniform:K4V4,5.0=K8V4|K4V4"), HasSubstr("pair \"K8V4|K4V4\""));
+  EXPECT_THAT(layers_of("uniform:K4V4,5=K8V4|K4V4|K2V2"),
+              HasSubstr("layer 5, KV head 2: the map gives a pair for 3 KV heads"));
+  EXPECT_THAT(layers_of("uniform:K4V4,5=K8V4|K4V4|K2V2,5.0=K8V8"), HasSubstr("layer 5, KV head 2"));
 }
 
 TEST(MapSource, ErrorsSayWhatIsWrong) {

@@ -21,7 +21,7 @@ TEST(StudySpace, DefaultCandidatesAreNinePairsAndTheBaseline) {
   EXPECT_EQ(space->uniform_genomes().size(), 10u);
   for (const auto& genome : space->uniform_genomes()) {
     const PrecisionMap map = space->decode(genome);
-    for (const Pair& pair : map.layers) EXPECT_EQ(pair, map.layers[0]);
+    for (const LayerPairs& layer : map.layers) EXPECT_EQ(layer, map.layers[0]);
   }
 }
 

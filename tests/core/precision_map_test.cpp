@@ -13,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr Pair kK8V4{Codec::int8, Codec::int4};
+constexpr Pair kK4V2{Codec::int4, Codec::int2};
 
 Scheme scheme(const std::string& name, std::optional<int> group = {},
               std::optional<int> residual = {}, std::optional<Prefill> prefill = {}) {
@@ -39,6 +40,37 @@ TEST(MapId, EqualsTheIndependentRewrite) {
             "21caa0842f72dc11ec2e2d14aa87fd3c786535d3e8da764f2cc1fbe9dac8233e");
 }
 
+TEST(MapId, OfHeadsEqualsTheIndependentRewrite) {
+  const PrecisionMap map{scheme("per-token"),
+                         {LayerPairs::of_heads({kK8V4, {Codec::int4, Codec::int4}}), kK8V4}};
+  EXPECT_EQ(map_id(map), "3337538451e1c4b3cdb59aded95bcbe4643e8cd7eb9fc227e58c7cefbe11fea1");
+}
+
+// Heads with one pair are the layer with that pair, in every way.
+TEST(LayerPairs, HeadsThatAgreeAreALayer) {
+  const LayerPairs layer = LayerPairs::of_heads({kK8V4, kK8V4, kK8V4});
+  EXPECT_FALSE(layer.per_head());
+  EXPECT_EQ(layer, kK8V4);
+  EXPECT_EQ(to_string(layer), "K8V4");
+  EXPECT_EQ(layer.of(7), kK8V4);
+  EXPECT_EQ(map_id({scheme("kivi"), {layer}}), map_id({scheme("kivi"), {kK8V4}}));
+  EXPECT_TRUE((PrecisionMap{scheme("kivi"), {LayerPairs::of_heads({{}, {}})}}).is_baseline());
+}
+
+TEST(LayerPairs, TextRoundTrip) {
+  const LayerPairs mixed = LayerPairs::of_heads({kK8V4, Pair{}, kK4V2});
+  EXPECT_TRUE(mixed.per_head());
+  EXPECT_EQ(to_string(mixed), "K8V4|K16V16|K4V2");
+  EXPECT_EQ(layer_pairs_from(to_string(mixed)).value(), mixed);
+  EXPECT_EQ(layer_pairs_from("K8V4|K8V4").value(), kK8V4);
+  for (const char* bad : {"", "|", "K8V4|", "|K8V4", "K8V4||K8V4", "K8V4,K4V2", "K8V4|K5V2"}) {
+    EXPECT_FALSE(layer_pairs_from(bad).ok()) << bad;
+  }
+  EXPECT_THAT(layer_pairs_from("K8V4|K5V2").error().message, HasSubstr("\"K5V2\""));
+  EXPECT_THROW(LayerPairs::of_heads({}), std::invalid_argument);
+  EXPECT_THROW((void)mixed.of(3), std::out_of_range);
+}
+
 TEST(MapId, BaselineHasOneIdWhateverTheScheme) {
   const std::string id = map_id(baseline_map(scheme("per-token"), 4));
   EXPECT_EQ(id, map_id(baseline_map(scheme("kivi"), 4)));
@@ -48,7 +80,7 @@ TEST(MapId, BaselineHasOneIdWhateverTheScheme) {
 
 TEST(MapId, DiffersWhereTheMeaningDiffers) {
   std::set<std::string> ids;
-  const auto add = [&](const Scheme& made, std::vector<Pair> layers) {
+  const auto add = [&](const Scheme& made, std::vector<LayerPairs> layers) {
     EXPECT_TRUE(ids.insert(map_id({made, std::move(layers)})).second);
   };
   add(scheme("per-token"), {kK8V4, kK8V4});
@@ -61,12 +93,15 @@ TEST(MapId, DiffersWhereTheMeaningDiffers) {
   add(scheme("kivi"), {kK8V4, kK8V4});
   add(scheme("kivi", 32, 64), {kK8V4, kK8V4});
   add(scheme("kivi", 64, 64), {kK8V4, kK8V4});
+  add(scheme("per-token"), {LayerPairs::of_heads({kK8V4, kK4V2}), kK8V4});
+  add(scheme("per-token"), {LayerPairs::of_heads({kK4V2, kK8V4}), kK8V4});
+  add(scheme("per-token"), {LayerPairs::of_heads({kK8V4, kK4V2, kK4V2}), kK8V4});
 }
 
 TEST(MapId, IgnoresThePolicyOfASideThatNothingCodes) {
   // The residual of kivi decides both windows; with values in the base type only the keys' window
   // is left, and that one differs, so the ids differ ...
-  const std::vector<Pair> keys_only = {{Codec::int8, Codec::base}};
+  const std::vector<LayerPairs> keys_only = {{Codec::int8, Codec::base}};
   EXPECT_NE(map_id({scheme("kivi", 32, 32), keys_only}),
             map_id({scheme("kivi", 32, 64), keys_only}));
 }
@@ -99,6 +134,8 @@ TEST(Summary, RunsOfEqualLayers) {
   EXPECT_EQ(summary(uniform_map(s, 5, kK8V4)), "K8V4");
   EXPECT_EQ(summary({s, {kK8V4, kK8V4, kK8V4, {Codec::int2, Codec::int2}}}), "K8V4 x3, K2V2");
   EXPECT_EQ(summary({s, {Pair{}, kK8V4, Pair{}}}), "K16V16, K8V4, K16V16");
+  const LayerPairs heads = LayerPairs::of_heads({kK8V4, kK4V2});
+  EXPECT_EQ(summary({s, {heads, heads, kK8V4}}), "K8V4|K4V2 x2, K8V4");
 }
 
 TEST(NominalBits, WeighsLayersByTheirElements) {
@@ -109,6 +146,11 @@ TEST(NominalBits, WeighsLayersByTheirElements) {
   const PrecisionMap map{scheme("per-token"), {kK8V4, {Codec::int2, Codec::int2}}};
   EXPECT_DOUBLE_EQ(nominal_bits(map, model, BaseType::fp16), 3.0);
   EXPECT_DOUBLE_EQ(nominal_bits(baseline_map(map.scheme, 2), model, BaseType::fp32), 32.0);
+  // Layer 1 per head, K8V4|K4V2|K2V2: (64 * 4 + 64 * (12 + 6 + 4)) / 512 = 1664 / 512 = 3.25.
+  const PrecisionMap heads{map.scheme,
+                           {{Codec::int2, Codec::int2},
+                            LayerPairs::of_heads({kK8V4, kK4V2, {Codec::int2, Codec::int2}})}};
+  EXPECT_DOUBLE_EQ(nominal_bits(heads, model, BaseType::fp16), 3.25);
 }
 
 TEST(PrecisionMapJson, RoundTrip) {
@@ -121,7 +163,8 @@ TEST(PrecisionMapJson, RoundTrip) {
   for (const Scheme& made :
        {scheme("per-token", 64, 64, Prefill::exact), scheme("kivi", 64, 64, Prefill::exact),
         make_scheme(options).value()}) {
-    const PrecisionMap map{made, {kK8V4, Pair{}, {Codec::int3, {}}}};
+    const PrecisionMap map{
+        made, {kK8V4, Pair{}, {Codec::int3, {}}, LayerPairs::of_heads({kK8V4, Pair{}, kK4V2})}};
     const auto back = precision_map_from_json(to_json(map));
     ASSERT_TRUE(back.ok()) << back.error().message;
     EXPECT_EQ(*back, map);
@@ -137,6 +180,9 @@ TEST(PrecisionMapJson, RefusesDamage) {
   };
   EXPECT_FALSE(refused("/layers/0", "K4V4"));
   EXPECT_TRUE(refused("/layers/0", "K9V4"));
+  EXPECT_FALSE(refused("/layers/0", "K4V4|K8V4"));
+  EXPECT_TRUE(refused("/layers/0", "K4V4|"));
+  EXPECT_TRUE(refused("/layers/0", "K4V4|K9V4"));
   EXPECT_TRUE(refused("/layers", Json::array()));
   EXPECT_TRUE(refused("/layers", "K8V4"));
   EXPECT_TRUE(refused("/scheme/name", "fancy"));
@@ -165,8 +211,27 @@ TEST(CheckMap, LayerCountAndWholeBytes) {
   // 7 elements of 4 bits are three and a half bytes; 7 of 8 bits are whole.
   PrecisionMap map = uniform_map(s, 3, {Codec::int8, Codec::int8});
   EXPECT_TRUE(check_map(map, geometry(3, 1, 7)).ok());
-  map.layers[2].v = Codec::int4;
+  map.layers[2] = {Codec::int8, Codec::int4};
   EXPECT_THAT(check_map(map, geometry(3, 1, 7)).error().message, HasSubstr("layer 2"));
+}
+
+TEST(CheckMap, NamesLayerAndHead) {
+  PrecisionMap map = uniform_map(scheme("kivi"), 3, kK8V4);
+  map.layers[1] = LayerPairs::of_heads({kK8V4, kK4V2});
+  EXPECT_TRUE(check_map(map, geometry(3, 2, 64)).ok());
+  EXPECT_THAT(check_map(map, geometry(3, 4, 64)).error().message,
+              HasSubstr("layer 1, KV head 2: the map gives a pair for 2 KV heads, but the layer "
+                        "has 4"));
+  EXPECT_THAT(check_map(map, geometry(3, 1, 64)).error().message,
+              HasSubstr("layer 1, KV head 1: the map gives a pair for 2 KV heads, but the layer "
+                        "has 1"));
+  map.layers[1] = LayerPairs::of_heads({kK8V4, {Codec::fp8_e4m3, Codec::int4}});
+  EXPECT_THAT(check_map(map, geometry(3, 2, 64)).error().message,
+              HasSubstr("layer 1, KV head 1: scheme kivi codes keys per channel"));
+  map = uniform_map(scheme("per-token"), 3, {Codec::int8, Codec::int8});
+  map.layers[2] = LayerPairs::of_heads({{Codec::int8, Codec::int8}, kK8V4});
+  EXPECT_THAT(check_map(map, geometry(3, 2, 7)).error().message,
+              HasSubstr("layer 2, KV head 1: head_dim 7"));
 }
 
 }  // namespace

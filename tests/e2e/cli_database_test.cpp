@@ -186,6 +186,45 @@ TEST_F(CliDatabase, KvTunerFileAndItsSidecarComeBackAsTheSameMap) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+// Trial 0 again with a pair per head in layer 1: what can hold it does, what cannot says so.
+TEST_F(CliDatabase, PairsPerHeadAreShownExportedAndRefused) {
+  PrecisionMap map;
+  {
+    store::Store store = store::Store::open(db_, {store::OpenMode::read_write, false}).value();
+    store::TrialRow row = store.trials(1).value().at(1);
+    map = store.map_by_id(row.map_id).value();
+    map.layers[1] = layer_pairs_from("K8V8|K4V2").value();
+    row.map_id = map_id(map);
+    row.number = 9;
+    row.tell_order = 9;
+    row.genome = {9, 9};
+    ASSERT_TRUE(store.put_map(map).ok());
+    const Status put = store.put_trial(row);
+    ASSERT_TRUE(put.ok()) << put.error().message;
+  }
+  const auto shown = run({"show", "9"});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("K8V8, K8V8|K4V2, K8V8 x2"), HasSubstr("1.0  K8V8"),
+                               HasSubstr("1.1  K4V2"), Not(HasSubstr("2.0"))));
+  const std::string file = dir_.file("heads.yaml");
+  const auto refused = run({"export", "--trial", "9", "--format", "kvtuner", "--out", file});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("kvtuner cannot hold pairs per KV head"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(
+      run({"export", "--trial", "9", "--format", "kvtuner", "--out", file, "--allow-lossy"}).code,
+      0);
+  EXPECT_THAT(read_file(file).value(), HasSubstr("1: {nbits_key: 8, nbits_value: 8}"));
+  const std::string kvmap = dir_.file("heads.json");
+  EXPECT_EQ(run({"export", "--trial", "9", "--format", "kvmap", "--out", kvmap}).code, 0);
+  const Json imported = json({"import", kvmap});
+  EXPECT_EQ(imported["map_id"], map_id(map));
+  EXPECT_EQ(imported["layers"].size(), 5u);
+  EXPECT_EQ(imported["layers"][2]["layer"], 1);
+  EXPECT_EQ(imported["layers"][2]["head"], 1);
+  EXPECT_EQ(imported["layers"][2]["pair"], "K4V2");
+  EXPECT_FALSE(imported["layers"][3].contains("head"));
+}
+
 TEST_F(CliDatabase, ExportToStandardOutputAndUnknownFormat) {
   const auto out = run({"export", "--trial", "0", "--out", "-"});
   EXPECT_EQ(out.code, 0);

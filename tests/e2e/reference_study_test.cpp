@@ -94,6 +94,58 @@ TEST_F(ReferenceStudy, AccuracyFallsWithTheBitsAndTheExportedMapMeasuresTheSame)
   EXPECT_EQ(measured["results"][0]["loss"], cheapest["loss"]);
 }
 
+// Head 0 of the first four layers in 2 bits, the rest in 8: the model runs under it, the damage
+// lies between that of the uniform maps, and a file that says the same map measures nothing anew.
+TEST_F(ReferenceStudy, APairPerHeadRunsAndIsOneMapHoweverItIsWritten) {
+  const auto evaluate = [&](const std::string& map) {
+    return json({"evaluate",  "--model",       kModel,        "--map",    map,
+                 "--task",    "word_problems", "--split",     "search",   "--shots",
+                 "0",         "--examples",    "16",          "--metric", "kl",
+                 "--context", "512",           "--workers",   "2",        "--threads",
+                 "1",         "--db",          db("heads.db")});
+  };
+  const Json mixed = evaluate("uniform:K8V8,0-3.0=K2V2");
+  EXPECT_EQ(mixed["map"], "K2V2|K8V8 x4, K8V8 x4");
+  const Json whole = evaluate("uniform:K8V8");
+  const Json least = evaluate("uniform:K2V2,4-7=K8V8");
+  // Of 64 channels, 512 tokens and two sides: 64 - 16 bytes less per row, in four layers.
+  EXPECT_EQ(mixed["bytes"].get<int64_t>(), whole["bytes"].get<int64_t>() - 4 * 2 * 512 * 48);
+  const auto kl = [](const Json& run) { return run["results"][0]["value"].get<double>(); };
+  EXPECT_LT(kl(whole), kl(mixed));
+  EXPECT_LT(kl(mixed), kl(least));
+
+  Json layers = Json::array();
+  for (int i = 0; i < 8; ++i) {
+    const Json heads = i < 4 ? Json({"two", "eight"}) : Json("eight");
+    layers.push_back({{"index", i}, {"k", heads}, {"v", heads}});
+  }
+  const auto format = [](int bits) {
+    return Json{{"codec", "affine-int"},
+                {"bits", bits},
+                {"axis", "token"},
+                {"group", "head"},
+                {"effective_bits", bits + 0.5}};
+  };
+  const Json file = {
+      {"schema", "kvmap"},
+      {"schema_version", 1},
+      {"must_understand", {"formats", "layers", "head_formats"}},
+      {"geometry", {{"num_layers", 8}, {"kv_heads", 2}, {"head_dim_k", 64}, {"head_dim_v", 64}}},
+      {"formats", {{"two", format(2)}, {"eight", format(8)}}},
+      {"policy", {{"residual_tokens", 0}, {"sink_tokens", 0}, {"prefill_quantized", true}}},
+      {"layers", layers}};
+  dir_.write("heads.kvmap.json", file.dump());
+  const Json from_file = evaluate("heads.kvmap.json");
+  EXPECT_EQ(from_file["map_id"], mixed["map_id"]);
+  EXPECT_EQ(from_file["results"][0]["reused"], 16);
+  EXPECT_EQ(kl(from_file), kl(mixed));
+
+  const auto imported = run({"import", "heads.kvmap.json", "--model", kModel, "--db", db("i.db")});
+  EXPECT_EQ(imported.code, 0) << imported.err;
+  EXPECT_THAT(imported.out, ::testing::AllOf(HasSubstr("3.1  K8V8"), HasSubstr("4  K8V8"),
+                                             HasSubstr("3.0  K2V2")));
+}
+
 TEST_F(ReferenceStudy, PrintedExamplesAreThoseThatAreMeasured) {
   const auto printed =
       run({"data", "print", "recall", "--split", "report", "--count", "2", "--length", "64"});

@@ -304,13 +304,17 @@ def tokenizer_config():
 def kvmap():
     write("kvmap", "kvtuner", "0:\n  nbits_key: 8\n  nbits_value: 4\n"
                               "1:\n  nbits_key: 4\n  nbits_value: 2\n")
-    scheme = {"name": "per-token", "k_axis": "token", "v_axis": "token", "group": 32,
-              "residual": 0, "sinks": 0, "prefill": "stepwise"}
-    write("kvmap", "map", compact({"scheme": scheme, "layers": [{"k": "int8", "v": "int4"}] * 2}))
+    scheme = {"name": "per-token", "group": 32, "residual": 0, "sinks": 0, "prefill": "stepwise"}
+    write("kvmap", "map", compact({"scheme": scheme, "layers": ["K8V4", "K8V4|K16V2"]}))
+    form = {"codec": "affine-int", "axis": "token", "group": "head", "effective_bits": 4.5}
+    formats = {"f": {**form, "bits": 4}, "e": {**form, "bits": 8, "effective_bits": 8.5}}
     write("kvmap", "kvmap", compact(
-        {"schema": "kvmap", "schema_version": 1, "must_understand": [], "model": {"hash": "0" * 64},
-         "geometry": {"layers": 2}, "formats": {"f": {"codec": "int4"}}, "policy": {},
-         "layers": [{"index": 0, "key": "f", "value": "f"}], "cost": {"bits": 4.5}}))
+        {"schema": "kvmap", "schema_version": 1, "must_understand": ["head_formats"],
+         "model": {"hash": "0" * 64}, "formats": formats,
+         "geometry": {"num_layers": 2, "kv_heads": 2, "head_dim_k": 64, "head_dim_v": 64},
+         "policy": {"residual_tokens": 0, "sink_tokens": 0, "prefill_quantized": True},
+         "layers": [{"index": 0, "k": "f", "v": "f"}, {"index": 1, "k": ["e", "f"], "v": "f"}],
+         "cost": {"nominal_bits": 4.5}}))
 
 
 def wire():

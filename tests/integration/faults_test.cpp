@@ -136,7 +136,7 @@ void expect_failed_k2(const StudyLab& lab, const std::string& failure_class) {
   for (const store::TrialRow& trial : lab.trials()) {
     const auto map = lab.open().map_by_id(trial.map_id);
     ASSERT_TRUE(map.ok());
-    const bool k2 = info(map->layers[0].k).bits == 2;
+    const bool k2 = info(map->layers[0].of(0).k).bits == 2;
     EXPECT_EQ(trial.state == store::TrialState::failed, k2);
     if (!k2) continue;
     ++failed;

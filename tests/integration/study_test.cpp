@@ -65,7 +65,8 @@ TEST(Study, RecordsExactBytesAndBits) {
     // By hand: per token of one side of one layer, 2 heads x (64 * bits / 8 code bytes + one
     // {scale, min} pair of 4 bytes), or 2 x 64 x 2 bytes in the base type.
     double bytes = 0;
-    for (const Pair& pair : map->layers) {
+    for (const LayerPairs& layer : map->layers) {
+      const Pair pair = layer.of(0);
       for (const Codec codec : {pair.k, pair.v}) {
         const int bits = info(codec).bits;
         bytes += bits == 0 ? 2 * 64 * 2 : 2 * (64 * bits / 8 + 4);

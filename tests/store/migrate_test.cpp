@@ -1,11 +1,13 @@
 // Migrations: in order, each whole or not at all, after a copy of the file.
 #include "store/migrate.hpp"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "core/json.hpp"
 #include "store/database_file.hpp"
 #include "tests/store/samples.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -58,6 +60,36 @@ TEST_F(MigrateTest, CopiesThenMigrates) {
   // The copy is a whole database of the older version, which this program reads.
   EXPECT_EQ(must(test::open_reader(backup_).studies()).at(0).name, "alpha");
   EXPECT_FALSE(std::filesystem::exists(backup_ + ".part"));
+}
+
+// A file of version 1, as its own first step makes it (a released step is never edited): maps and
+// measurements stay, and the view of layer bits says the same with a column more.
+TEST(Migrations, FromVersionOneToHeadPairs) {
+  const test::TempDir dir;
+  const std::string path = dir.file("old.db");
+  const PrecisionMap map{test::sample_scheme(), {{Codec::int8, Codec::int4}, {}}};
+  {
+    SQLite::Database raw(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    raw.exec(std::string(migrations().front().sql));
+    raw.exec("PRAGMA user_version = 1");
+    raw.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
+    const std::string options = must(canonical_json(to_json(options_of(map.scheme))));
+    raw.exec("INSERT INTO schemes (name, options) VALUES ('per-token', '" + options + "')");
+    raw.exec("INSERT INTO maps (map_id, scheme_id, num_layers, layers, summary) VALUES ('" +
+             map_id(map) + "', 1, 2, '[\"int8/int4\",\"base/base\"]', 'K8V4, K16V16')");
+  }
+  {
+    Store store = test::open_writer(path);
+    EXPECT_EQ(must(store.map_by_id(map_id(map))), map);
+  }
+  EXPECT_TRUE(std::filesystem::exists(path + ".bak-v1"));
+  SQLite::Database after(path);
+  EXPECT_EQ(after.execAndGet("PRAGMA user_version").getInt(), kSchemaVersion);
+  EXPECT_EQ(after
+                .execAndGet("SELECT group_concat(layer || ifnull(head, '-') || ifnull(k_bits, '-') "
+                            "|| ifnull(v_bits, '-')) FROM v_layer_bits")
+                .getString(),
+            "0-84,1---");
 }
 
 TEST_F(MigrateTest, AFailingStepChangesNothing) {

@@ -43,13 +43,13 @@ TEST(Open, CreatesAndReopens) {
   EXPECT_EQ(info.rows.at("trials"), 0);
 }
 
-TEST(Open, EmptyFileBecomesVersionOne) {
+TEST(Open, EmptyFileBecomesTheNewestVersion) {
   TempDir dir;
   const std::string path = dir.write("empty.db", "");
   const Error reader = refusal(path, OpenMode::read_only);
   EXPECT_EQ(reader.code, ErrorCode::bad_input);
   EXPECT_THAT(reader.message, AllOf(HasSubstr(path), HasSubstr("empty")));
-  EXPECT_EQ(must(test::open_writer(path).info()).schema_version, 1);
+  EXPECT_EQ(must(test::open_writer(path).info()).schema_version, kSchemaVersion);
 }
 
 TEST(Open, AbsentFileAndFolder) {
@@ -98,7 +98,8 @@ TEST(Open, DatabaseOfAnotherProgram) {
   SQLite::Database other(path, SQLite::OPEN_READWRITE);
   EXPECT_EQ(other.execAndGet("PRAGMA journal_mode").getString(), "delete") << "it was switched";
   EXPECT_EQ(other.execAndGet("SELECT count(*) FROM sqlite_schema").getInt(), 1);
-  other.exec("PRAGMA user_version = 1");  // our version, but not our application id
+  other.exec("PRAGMA user_version = " +
+             std::to_string(kSchemaVersion));  // our version, but not our application id
   EXPECT_EQ(refusal(path, OpenMode::read_write).code, ErrorCode::bad_input);
 }
 
@@ -110,7 +111,8 @@ TEST(Open, NewerVersionIsRefusedUntouched) {
   for (const OpenMode mode : kBoth) {
     const Error error = refusal(path, mode);
     EXPECT_EQ(error.code, ErrorCode::conflict);
-    EXPECT_THAT(error.message, AllOf(HasSubstr(path), HasSubstr("version 7"), HasSubstr("to 1")));
+    EXPECT_THAT(error.message, AllOf(HasSubstr(path), HasSubstr("version 7"),
+                                     HasSubstr("to " + std::to_string(kSchemaVersion))));
   }
 }
 

@@ -54,6 +54,23 @@ TEST_F(StoreTest, MapsComeBackEqual) {
   EXPECT_EQ(must(store_.info()).rows.at("schemes"), 2);
 }
 
+TEST_F(StoreTest, MapsWithPairsPerHeadComeBackEqual) {
+  PrecisionMap map = test::numbered_map(7);
+  map.layers[2] =
+      LayerPairs::of_heads({{Codec::int8, Codec::int4}, {Codec::base, Codec::fp8_e4m3}});
+  must(store_.put_map(map));
+  const PrecisionMap back = must(store_.map_by_id(map_id(map)));
+  EXPECT_EQ(back, map);
+  EXPECT_EQ(map_id(back), map_id(map));
+  EXPECT_EQ(shell("SELECT json_extract(layers, '$[2][0]') || ' ' || json_extract(layers, "
+                  "'$[2][1]') || ' ' || json_type(layers, '$[1]') FROM maps"),
+            "int8/int4 base/fp8_e4m3 text");
+  // One row per head of that layer, one per layer elsewhere.
+  EXPECT_EQ(shell("SELECT group_concat(layer || ifnull('.' || head, '') || ':' || k_codec || '/' "
+                  "|| v_codec, ' ') FROM (SELECT * FROM v_layer_bits ORDER BY layer, head)"),
+            "0:int3/int8 1:base/base 2.0:int8/int4 2.1:base/fp8_e4m3 3:base/base");
+}
+
 TEST_F(StoreTest, MapPrefixes) {
   EXPECT_EQ(store_.map_by_id("abc").error().code, ErrorCode::not_found);
   EXPECT_EQ(store_.map_by_id("").error().code, ErrorCode::bad_input);

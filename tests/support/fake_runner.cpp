@@ -94,7 +94,10 @@ double fake_damage(const PrecisionMap& map) {
   double weights = 0;
   for (size_t layer = 0; layer < map.layers.size(); ++layer) {
     const double weight = layer == 0 ? 3 : 1;
-    sum += weight * (loss_of(map.layers[layer].k) + loss_of(map.layers[layer].v) / 2);
+    const std::vector<Pair>& heads = map.layers[layer].pairs();
+    for (const Pair& pair : heads) {
+      sum += weight * (loss_of(pair.k) + loss_of(pair.v) / 2) / static_cast<double>(heads.size());
+    }
     weights += weight;
   }
   return sum / weights;
@@ -146,7 +149,7 @@ Measurement FakeRunner::measure(const wire::Unit& unit, const PrecisionMap& map,
     m.token_agreement = fake_agreement(map, example);
     m.kl = damage * jitter(example);
     m.nll = 1 + damage;
-    const bool k2 = info(map.layers.front().k).bits == 2;
+    const bool k2 = info(map.layers.front().of(0).k).bits == 2;
     if (options_.nan_k2 && k2) m.kl = std::numeric_limits<double>::quiet_NaN();
     return m;
   }
@@ -168,7 +171,7 @@ wire::UnitResult FakeRunner::run(const wire::Unit& unit, service::UnitCounters& 
   result.protocol_hash = protocol_hash(unit.protocol, unit.mode);
   result.base = unit.base;
   for (const PrecisionMap& map : unit.maps) {
-    if (options_.bad_k2 && info(map.layers.front().k).bits == 2) {
+    if (options_.bad_k2 && info(map.layers.front().of(0).k).bits == 2) {
       result.failure = wire::UnitFailure{ErrorCode::bad_input, "2-bit keys were forbidden"};
       return result;
     }

@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "worker/cache/attention.hpp"
-#include "worker/cache/side.hpp"
+#include "worker/cache/layer_side.hpp"
 
 namespace kvsweep::cache {
 namespace {
 
 struct Layer {
-  Side keys;
-  Side values;
+  LayerSide keys;
+  LayerSide values;
 };
 
 constexpr int64_t kKeepScratch = 64;  // tokens: larger chunks give their scratch memory back
@@ -32,10 +32,10 @@ struct KvCache::State {
     const int64_t exact = exact_tokens();
     layers.reserve(layout->keys.size());
     for (int i = 0; i < static_cast<int>(layout->keys.size()); ++i) {
-      layers.push_back({Side(layout->keys[i], layout->base, exact, {i, false}),
-                        Side(layout->values[i], layout->base, exact, {i, true})});
+      layers.push_back({LayerSide(layout->keys[i], layout->base, exact, {i, false}),
+                        LayerSide(layout->values[i], layout->base, exact, {i, true})});
     }
-    each_side([&](Side& side, const SideLayout&) { side.bind_blocks(&blocks); });
+    each_side([&](Side& side) { side.bind_blocks(&blocks); });
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -44,9 +44,9 @@ struct KvCache::State {
 
   template <typename Work>
   void each_side(const Work& work) {
-    for (size_t i = 0; i < layers.size(); ++i) {
-      work(layers[i].keys, layout->keys[i]);
-      work(layers[i].values, layout->values[i]);
+    for (Layer& layer : layers) {
+      for (Side& side : layer.keys.runs()) work(side);
+      for (Side& side : layer.values.runs()) work(side);
     }
   }
 
@@ -66,8 +66,8 @@ struct KvCache::State {
   int64_t staging_bytes = 0;
   int64_t staging_tokens = 0;  // how long a sequence the staging has room for
   std::vector<Layer> layers;
-  Work key_work;
-  Work value_work;
+  LayerWork key_work;
+  LayerWork value_work;
   int64_t tokens = 0;
   int64_t chunk = 0;  // tokens of the running chunk; 0 between chunks
 };
@@ -77,9 +77,9 @@ void KvCache::State::bind_staging(int64_t for_tokens, bool moved) {
   const int64_t length = std::max<int64_t>(0, for_tokens - layout->sinks);
   const int64_t prompt = layout->deciding_prompt(for_tokens, prompt_tokens);
   uint8_t* at = staging.get();
-  each_side([&](Side& side, const SideLayout& s) {
-    side.bind_staging(at, s.staging_tokens(length, prompt), moved);
-    if (at != nullptr) at += s.staging_bytes(length, prompt);
+  each_side([&](Side& side) {
+    side.bind_staging(at, side.layout().staging_tokens(length, prompt), moved);
+    if (at != nullptr) at += side.layout().staging_bytes(length, prompt);
   });
   staging_tokens = for_tokens;
 }
@@ -99,7 +99,7 @@ bool KvCache::State::reserve_staging(int64_t total_tokens) {
 // The first block that a side may still write into.
 size_t KvCache::State::first_open_block() {
   int64_t coded = std::max<int64_t>(0, tokens - layout->sinks);
-  each_side([&](Side& side, const SideLayout&) { coded = std::min(coded, side.coded()); });
+  each_side([&](Side& side) { coded = std::min(coded, side.coded()); });
   return static_cast<size_t>(coded / layout->page_tokens);
 }
 
@@ -172,7 +172,7 @@ Result<KvCache> KvCache::fork(int64_t prompt_tokens) const {
   to.blocks = from.blocks;
   to.layers = from.layers;
   to.tokens = from.tokens;
-  to.each_side([&](Side& side, const SideLayout&) {
+  to.each_side([&](Side& side) {
     side.bind_blocks(&to.blocks);
     if (new_prompt) side.set_exact_tokens(to.exact_tokens());
   });
@@ -205,14 +205,14 @@ Status KvCache::crop(int64_t tokens) {
                            std::to_string(s.tokens) + " tokens, or a chunk is open");
   }
   bool possible = true;
-  s.each_side([&](Side& side, const SideLayout&) { possible &= side.can_crop(tokens); });
+  s.each_side([&](Side& side) { possible &= side.can_crop(tokens); });
   if (!possible) {
     return bad_input("the KV cache cannot be cropped from " + std::to_string(s.tokens) + " to " +
                      std::to_string(tokens) +
                      " tokens: the originals of tokens that would be exact again are gone; fork "
                      "the cache before the tokens that may have to go");
   }
-  s.each_side([&](Side& side, const SideLayout&) { side.crop(tokens); });
+  s.each_side([&](Side& side) { side.crop(tokens); });
   s.tokens = tokens;
   const auto kept = static_cast<size_t>(s.layout->blocks(tokens, s.prompt_tokens));
   if (kept < s.blocks.size()) s.blocks.resize(kept);
@@ -251,7 +251,8 @@ Status KvCache::append(int layer, const LayerInput& input) {
 
 void KvCache::attend(int layer, int kv_head, const Queries& queries) const {
   const Layer& l = state_->layers.at(layer);
-  attend_run(l.keys, l.values, kv_head, l.keys.tokens(), l.keys.pending(), queries);
+  attend_run(l.keys.of(kv_head), l.values.of(kv_head), kv_head, l.keys.tokens(), l.keys.pending(),
+             queries);
 }
 
 void KvCache::end_layer(int layer) {
@@ -277,14 +278,14 @@ void KvCache::end_chunk() {
   s.chunk = 0;
 }
 
-const uint8_t* KvCache::page(int layer, bool values, int64_t token) const {
+const uint8_t* KvCache::page(int layer, bool values, int64_t token, int head) const {
   const Layer& l = state_->layers.at(layer);
-  return (values ? l.values : l.keys).page(token);
+  return (values ? l.values : l.keys).of(head).page(token);
 }
 
-int64_t KvCache::coded(int layer, bool values) const {
+int64_t KvCache::coded(int layer, bool values, int head) const {
   const Layer& l = state_->layers.at(layer);
-  return (values ? l.values : l.keys).coded();
+  return (values ? l.values : l.keys).of(head).coded();
 }
 
 }  // namespace kvsweep::cache

@@ -85,10 +85,10 @@ class KvCache {
   void end_layer(int layer);
   void end_chunk();
 
-  // Read access for tests: the raw page of (layer, side) that holds `token`, and how many tokens
-  // of that side are coded now.
-  const uint8_t* page(int layer, bool values, int64_t token) const;
-  int64_t coded(int layer, bool values) const;
+  // Read access for tests: the raw page of (layer, side) that holds `token` of the run of KV heads
+  // with `head`, and how many tokens of that run are coded now.
+  const uint8_t* page(int layer, bool values, int64_t token, int head = 0) const;
+  int64_t coded(int layer, bool values, int head = 0) const;
 
  private:
   struct State;

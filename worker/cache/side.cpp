@@ -300,7 +300,8 @@ void Side::crop(int64_t tokens) {
   }
 }
 
-void Side::page_tile(int64_t start, int head, float* tile) const {
+void Side::page_tile(int64_t start, int layer_head, float* tile) const {
+  const int head = layer_head - layout_->first_head;
   const kernels::CpuOps& ops = kernels::cpu_ops();
   if (codec_ == nullptr) {
     const kernels::PlainTile plain{element_, code_row(start, head), layout_->head_dim,
@@ -318,8 +319,9 @@ void Side::page_tile(int64_t start, int head, float* tile) const {
   name_.values ? ops.packed_values(packed, tile) : ops.packed_keys(packed, tile);
 }
 
-void Side::exact_tile(const ExactRows& range, int head, std::vector<uint8_t>* rows,
+void Side::exact_tile(const ExactRows& range, int layer_head, std::vector<uint8_t>* rows,
                       float* tile) const {
+  const int head = layer_head - layout_->first_head;
   const auto bytes = static_cast<size_t>(layout_->page_tokens * row_bytes_);
   rows->assign(bytes, 0);
   for (int64_t token = range.from; token < range.to; ++token) {

@@ -1,5 +1,6 @@
-// One side (keys or values) of one layer of one sequence: rounds new tokens to the base type, codes
-// them when the scheme says, keeps the exact ones, and fills tiles for attention.
+// One side (keys or values) of one layer of one sequence, all KV heads or a run of them: rounds new
+// tokens to the base type, codes them when the scheme says, keeps the exact ones, and fills tiles
+// for attention.
 //
 // Where a token's row is found:
 //   sink             in the sink rows of the staging area, always
@@ -45,7 +46,7 @@ class Side {
   // unless it is the same memory's copy (`moved`).
   void bind_staging(uint8_t* staging, int64_t room, bool moved);
 
-  // fp32 rows [tokens][kv_heads][head_dim].
+  // fp32 rows [tokens][kv_heads][head_dim] of its heads.
   Status append(const float* rows, int64_t tokens, Work* work);
   // Moves the chunk's newest tokens to the staging ring and gives the scratch memory back.
   void end_chunk(Work* work);
@@ -60,6 +61,7 @@ class Side {
   // The prompt's length, when nothing depended on it yet.
   void set_exact_tokens(int64_t tokens);
 
+  const SideLayout& layout() const { return *layout_; }
   int head_dim() const { return layout_->head_dim; }
   int page_tokens() const { return layout_->page_tokens; }
   int sinks() const { return layout_->sinks; }
@@ -75,22 +77,24 @@ class Side {
 
   const uint8_t* page(int64_t token) const;
 
-  // Tiles of the tokens start .. start + page_tokens - 1 of one head (worker/kernels/cpu_ops.hpp).
+  // Tiles of the tokens start .. start + page_tokens - 1 of one head, counted within the layer
+  // (worker/kernels/cpu_ops.hpp).
   // `page_tile` takes every row from the page that begins with token `start`. `exact_tile` takes
   // the rows from .. to - 1 from scratch and staging and leaves the others zero; `rows` is working
   // memory.
-  void page_tile(int64_t start, int head, float* tile) const;
+  void page_tile(int64_t start, int layer_head, float* tile) const;
   struct ExactRows {
     int64_t start = 0;
     int64_t from = 0;
     int64_t to = 0;
   };
-  void exact_tile(const ExactRows& range, int head, std::vector<uint8_t>* rows, float* tile) const;
+  void exact_tile(const ExactRows& range, int layer_head, std::vector<uint8_t>* rows,
+                  float* tile) const;
 
  private:
   int64_t slot(int64_t token) const { return token - layout_->sinks; }
   uint8_t* page_memory(int64_t token) const;
-  uint8_t* code_row(int64_t token, int head) const;
+  uint8_t* code_row(int64_t token, int head) const;  // heads here count within the run
   uint8_t* param_row(int64_t token, int head) const;
   uint8_t* sink_row(int64_t token) const;  // of one token: all heads
   uint8_t* ring_row(int64_t token) const;  // likewise

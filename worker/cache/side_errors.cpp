@@ -28,7 +28,8 @@ Error Side::not_finite(const float* rows, int64_t first_token) const {
     if (ops.narrow(element_, rows + i, 1, &rounded)) continue;
     const int64_t row = i / layout_->head_dim;
     const int head = static_cast<int>(row % layout_->kv_heads);
-    const std::string where = place(name_, head, first_token + row / layout_->kv_heads);
+    const std::string where =
+        place(name_, layout_->first_head + head, first_token + row / layout_->kv_heads);
     if (!std::isfinite(rows[i])) {
       return {ErrorCode::numerics, where + " is " + number(rows[i]) +
                                        ", not a finite number; the model overflows on this prompt"};
@@ -40,8 +41,9 @@ Error Side::not_finite(const float* rows, int64_t first_token) const {
 }
 
 Error Side::fault(const codec::EncodeResult& result, int64_t token, int head) const {
-  const std::string where = place(name_, head, token + result.token) + " is " +
-                            number(result.value) + " in channel " + std::to_string(result.channel);
+  const std::string where = place(name_, layout_->first_head + head, token + result.token) +
+                            " is " + number(result.value) + " in channel " +
+                            std::to_string(result.channel);
   const std::string advice = "; keep this layer in the baseline type";
   const std::string format = to_string(layout_->format);
   switch (result.fault) {

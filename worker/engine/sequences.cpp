@@ -14,10 +14,12 @@ namespace {
 // who start from it share them for good.
 int64_t settled_bytes(const CacheLayout& layout, int64_t tokens) {
   int64_t coded = std::max<int64_t>(0, tokens - layout.sinks);
-  for (const std::vector<SideLayout>* sides : {&layout.keys, &layout.values}) {
-    for (const SideLayout& side : *sides) {
-      if (!side.format.quantized()) continue;
-      coded = std::min(coded, coded_tokens(side.window, tokens - layout.sinks - 1));
+  for (const auto* layers : {&layout.keys, &layout.values}) {
+    for (const std::vector<SideLayout>& runs : *layers) {
+      for (const SideLayout& side : runs) {
+        if (!side.format.quantized()) continue;
+        coded = std::min(coded, coded_tokens(side.window, tokens - layout.sinks - 1));
+      }
     }
   }
   return coded / layout.page_tokens * layout.block_bytes;

@@ -64,22 +64,22 @@ TEST(CacheLayout, PerTokenHeadGroup) {
   const PrecisionMap map = uniform_map(scheme("per-token"), 2, {Codec::int8, Codec::int4});
   const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
 
-  const SideLayout& k = layout.keys[0];
+  const SideLayout& k = layout.keys[0][0];
   EXPECT_EQ(k.row_bytes, 64);   // 64 * 8 / 8
   EXPECT_EQ(k.param_rows, 64);  // one per token
   EXPECT_EQ(k.params_per_row, 1);
   EXPECT_EQ(k.params_offset, 12288);  // 3 * 64 * 64
   EXPECT_EQ(k.page_bytes, 13056);     // + 3 * 64 * 1 * 4 = 768
   EXPECT_EQ(k.staging_bytes(64, 0), 0);
-  const SideLayout& v = layout.values[0];
+  const SideLayout& v = layout.values[0][0];
   EXPECT_EQ(v.row_bytes, 32);
   EXPECT_EQ(v.params_offset, 6144);  // 3 * 64 * 32
   EXPECT_EQ(v.page_bytes, 6912);     // + 768
   EXPECT_EQ(k.block_offset, 0);
   EXPECT_EQ(v.block_offset, 13056);
-  EXPECT_EQ(layout.keys[1].block_offset, 19968);    // 13056 + 6912
-  EXPECT_EQ(layout.values[1].block_offset, 33024);  // 19968 + 13056
-  EXPECT_EQ(layout.block_bytes, 39936);             // 2 * 19968
+  EXPECT_EQ(layout.keys[1][0].block_offset, 19968);    // 13056 + 6912
+  EXPECT_EQ(layout.values[1][0].block_offset, 33024);  // 19968 + 13056
+  EXPECT_EQ(layout.block_bytes, 39936);                // 2 * 19968
   EXPECT_EQ(layout.staging_bytes(4096), 0);
 }
 
@@ -104,14 +104,14 @@ TEST(CacheLayout, KiviWithThreeParamsPerRow) {
   const PrecisionMap map = uniform_map(scheme("kivi"), 1, {Codec::int4, Codec::int2});
   const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
 
-  const SideLayout& k = layout.keys[0];
+  const SideLayout& k = layout.keys[0][0];
   EXPECT_EQ(k.row_bytes, 40);               // 80 * 4 / 8
   EXPECT_EQ(k.param_rows, 2);               // 64 / 32
   EXPECT_EQ(k.params_per_row, 80);          // every channel
   EXPECT_EQ(k.params_offset, 5120);         // 2 * 64 * 40
   EXPECT_EQ(k.page_bytes, 6400);            // + 2 * 2 * 80 * 4 = 1280
   EXPECT_EQ(k.staging_bytes(1, 0), 10240);  // 2 heads * 32 tokens * 80 * 2 bytes
-  const SideLayout& v = layout.values[0];
+  const SideLayout& v = layout.values[0][0];
   EXPECT_EQ(v.row_bytes, 20);
   EXPECT_EQ(v.param_rows, 64);
   EXPECT_EQ(v.params_per_row, 3);           // ceil(80 / 32)
@@ -140,14 +140,14 @@ TEST(CacheLayout, BaseSideNeedsItsRowsAtOnce) {
   PrecisionMap map = uniform_map(scheme("kivi"), 2, {Codec::int8, Codec::int8});
   map.layers[1] = Pair{};
   const CacheLayout layout = cache_layout(map, model, BaseType::bf16);
-  EXPECT_EQ(layout.keys[1].row_bytes, 128);    // 64 * 2
-  EXPECT_EQ(layout.keys[1].page_bytes, 8192);  // 64 * 128
-  EXPECT_EQ(layout.keys[1].param_rows, 0);
-  EXPECT_EQ(layout.keys[1].staging_bytes(99, 0), 0);
+  EXPECT_EQ(layout.keys[1][0].row_bytes, 128);    // 64 * 2
+  EXPECT_EQ(layout.keys[1][0].page_bytes, 8192);  // 64 * 128
+  EXPECT_EQ(layout.keys[1][0].param_rows, 0);
+  EXPECT_EQ(layout.keys[1][0].staging_bytes(99, 0), 0);
   EXPECT_EQ(layout.blocks(1), 1);
   const CacheLayout wide = cache_layout(map, model, BaseType::fp32);
-  EXPECT_EQ(wide.values[1].page_bytes, 16384);
-  EXPECT_EQ(wide.keys[0].staging_bytes(99, 0), 8192);  // 32 tokens * 64 * 4
+  EXPECT_EQ(wide.values[1][0].page_bytes, 16384);
+  EXPECT_EQ(wide.keys[0][0].staging_bytes(99, 0), 8192);  // 32 tokens * 64 * 4
 }
 
 TEST(CacheLayout, BaselineIsSixteenBitsOnFullPages) {
@@ -165,11 +165,11 @@ TEST(CacheLayout, PaddingTo16) {
   const PrecisionMap map = uniform_map(scheme("kivi", 128, 128), 1, {Codec::int4, Codec::int8});
   const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
   EXPECT_EQ(layout.page_tokens, 128);
-  EXPECT_EQ(layout.keys[0].row_bytes, 3);
-  EXPECT_EQ(layout.keys[0].params_offset, 384);            // 128 * 3
-  EXPECT_EQ(layout.keys[0].page_bytes, 416);               // 384 + 32
-  EXPECT_EQ(layout.keys[0].staging_bytes(99, 0), 1536);    // 128 * 6 * 2
-  EXPECT_EQ(layout.values[0].staging_bytes(99, 0), 1552);  // 129 * 6 * 2 = 1548 -> 1552
+  EXPECT_EQ(layout.keys[0][0].row_bytes, 3);
+  EXPECT_EQ(layout.keys[0][0].params_offset, 384);            // 128 * 3
+  EXPECT_EQ(layout.keys[0][0].page_bytes, 416);               // 384 + 32
+  EXPECT_EQ(layout.keys[0][0].staging_bytes(99, 0), 1536);    // 128 * 6 * 2
+  EXPECT_EQ(layout.values[0][0].staging_bytes(99, 0), 1552);  // 129 * 6 * 2 = 1548 -> 1552
 }
 
 TEST(CacheLayout, SinksLieBesideTheRingsAndMoveThePages) {
@@ -180,8 +180,8 @@ TEST(CacheLayout, SinksLieBesideTheRingsAndMoveThePages) {
   const Scheme made = make_scheme(options).value();
   PrecisionMap map = uniform_map(made, 1, {Codec::int4, Codec::base});
   const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
-  EXPECT_EQ(layout.keys[0].staging_bytes(999, 0), (4 + 16) * 256);  // 2 heads * 64 * 2 bytes
-  EXPECT_EQ(layout.values[0].staging_bytes(999, 0), 4 * 256);
+  EXPECT_EQ(layout.keys[0][0].staging_bytes(999, 0), (4 + 16) * 256);  // 2 heads * 64 * 2 bytes
+  EXPECT_EQ(layout.values[0][0].staging_bytes(999, 0), 4 * 256);
   EXPECT_EQ(layout.blocks(4), 0);
   EXPECT_EQ(layout.blocks(68), 1);  // values: 64 beside the sinks
   EXPECT_EQ(layout.blocks(69), 2);
@@ -208,6 +208,81 @@ TEST(CacheLayout, AShareOfThePromptStaysExact) {
   EXPECT_EQ(other.staging_bytes(1000, 10), (256 + 352) * 128);
 }
 
+// Three heads, K8V4|K4V4|K4V2, pages of 64 tokens of 64 channels, a group per head (4 bytes).
+// Keys: head 0 int8 64 * 64 + 64 * 4 = 4352; heads 1-2 int4 2 * (64 * 32 + 64 * 4) = 4608.
+// Values: heads 0-1 int4 4608; head 2 int2 64 * 16 + 64 * 4 = 1280. Then layer 1, all K4V4.
+TEST(CacheLayout, HeadsWithTheSameCodecShareAPage) {
+  PrecisionMap map = uniform_map(scheme("per-token"), 2, {Codec::int4, Codec::int4});
+  map.layers[0] = LayerPairs::of_heads(
+      {{Codec::int8, Codec::int4}, {Codec::int4, Codec::int4}, {Codec::int4, Codec::int2}});
+  const CacheLayout layout = cache_layout(map, geometry(2, 3, 64), BaseType::fp16);
+  ASSERT_EQ(layout.keys[0].size(), 2u);
+  ASSERT_EQ(layout.values[0].size(), 2u);
+  const SideLayout& k = layout.keys[0][1];
+  EXPECT_EQ(k.first_head, 1);
+  EXPECT_EQ(k.kv_heads, 2);
+  EXPECT_EQ(k.block_offset, 4352);
+  EXPECT_EQ(k.params_offset, 2 * 64 * 32);
+  EXPECT_EQ(k.page_bytes, 4608);
+  EXPECT_EQ(layout.values[0][0].block_offset, 4352 + 4608);
+  EXPECT_EQ(layout.values[0][1].block_offset, 4352 + 4608 + 4608);
+  EXPECT_EQ(layout.values[0][1].first_head, 2);
+  EXPECT_EQ(layout.values[0][1].page_bytes, 1280);
+  ASSERT_EQ(layout.keys[1].size(), 1u);
+  EXPECT_EQ(layout.keys[1][0].kv_heads, 3);
+  EXPECT_EQ(layout.keys[1][0].block_offset, 14848);  // 4352 + 4608 + 4608 + 1280
+  EXPECT_EQ(layout.block_bytes, 14848 + 2 * 3 * 2304);
+  EXPECT_EQ(layout.bytes(100, 1), 2 * layout.block_bytes);  // no window: nothing is staged
+}
+
+// A share that stays exact depends on the bits, so heads of one layer have windows of their own
+// (numbers as in AShareOfThePromptStaysExact).
+TEST(CacheLayout, HeadsHaveWindowsOfTheirOwn) {
+  PrecisionMap map = uniform_map(scheme("kvmix"), 1, {});
+  map.layers[0] = LayerPairs::of_heads({{Codec::int2, Codec::int2}, {Codec::int4, Codec::int4}});
+  const CacheLayout layout = cache_layout(map, geometry(1, 2, 64), BaseType::fp16);
+  EXPECT_EQ(layout.keys[0][0].window.share, 2);
+  EXPECT_EQ(layout.keys[0][1].window.share, 3);
+  EXPECT_EQ(layout.staging_bytes(1000), 2 * (256 + 352) * 128);
+  EXPECT_EQ(layout.blocks(1000), 13);
+}
+
+// What heads cost is what models of one such head cost, all together: pages of 64 and of 128 tokens
+// and these sizes need no padding.
+TEST(CacheLayout, BytesOfHeadsAddUp) {
+  for (const char* name : {"per-token", "kivi"}) {
+    const Scheme made = scheme(name);
+    std::vector<Pair> heads;
+    for (const CodecInfo& k : codecs()) {
+      for (const CodecInfo& v : codecs()) {
+        if (made.objection({k.codec, v.codec}).empty()) heads.push_back({k.codec, v.codec});
+      }
+    }
+    const ModelGeometry one = geometry(1, 1, 64);
+    const ModelGeometry all = geometry(1, static_cast<int>(heads.size()), 64);
+    const PrecisionMap mixed{made, {LayerPairs::of_heads(heads)}};
+    const CacheLayout layout = cache_layout(mixed, all, BaseType::fp16);
+    int64_t block = 0;
+    int64_t staging = 0;
+    double nominal = 0;
+    for (const Pair pair : heads) {
+      const PrecisionMap map = uniform_map(made, 1, pair);
+      const CacheLayout alone = cache_layout(map, one, BaseType::fp16);
+      block += alone.block_bytes;
+      staging += alone.staging_bytes(100);
+      nominal += nominal_bits(map, one, BaseType::fp16);
+    }
+    EXPECT_EQ(layout.block_bytes, block);
+    EXPECT_EQ(layout.staging_bytes(100), staging);
+    EXPECT_EQ(layout.bytes(100, 3), 3 * (2 * block + staging));
+    EXPECT_DOUBLE_EQ(effective_bits(layout, all, 100),
+                     8.0 * static_cast<double>(2 * block + staging) /
+                         (100.0 * 2 * 64 * static_cast<double>(heads.size())));
+    EXPECT_DOUBLE_EQ(nominal_bits(mixed, all, BaseType::fp16),
+                     nominal / static_cast<double>(heads.size()));
+  }
+}
+
 // Without padding, a full page costs what format_bits says: two descriptions of one thing.
 TEST(CacheLayout, FullPagesAgreeWithFormatBits) {
   for (const int head_dim : {64, 80, 96, 128}) {
@@ -217,13 +292,15 @@ TEST(CacheLayout, FullPagesAgreeWithFormatBits) {
         const ModelGeometry model = geometry(1, 4, head_dim);
         for (const CodecInfo& codec : codecs()) {
           const PrecisionMap map = uniform_map(made, 1, {codec.codec, codec.codec});
-          if (!made.objection(map.layers[0]).empty()) continue;
+          if (!made.objection(map.layers[0].of(0)).empty()) continue;
           const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
           const double elements = 4.0 * head_dim * layout.page_tokens;
-          EXPECT_DOUBLE_EQ(8.0 * static_cast<double>(layout.keys[0].page_bytes) / elements,
-                           format_bits(map.key_format(0), head_dim, BaseType::fp16));
-          EXPECT_DOUBLE_EQ(8.0 * static_cast<double>(layout.values[0].page_bytes) / elements,
-                           format_bits(map.value_format(0), head_dim, BaseType::fp16));
+          EXPECT_DOUBLE_EQ(
+              8.0 * static_cast<double>(layout.keys[0][0].page_bytes) / elements,
+              format_bits(map.key_format(map.layers[0].of(0)), head_dim, BaseType::fp16));
+          EXPECT_DOUBLE_EQ(
+              8.0 * static_cast<double>(layout.values[0][0].page_bytes) / elements,
+              format_bits(map.value_format(map.layers[0].of(0)), head_dim, BaseType::fp16));
         }
       }
     }

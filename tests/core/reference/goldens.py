@@ -64,6 +64,22 @@ print(
     ),
 )
 print(
+    "map_id per-token [K8V4|K4V4, K8V4]",
+    sha(
+        {
+            "map": 1,
+            "scheme": "per-token",
+            "prefill": "stepwise",
+            "k_window": window,
+            "v_window": window,
+            "layers": [
+                {"heads": [{"k": int8, "v": int4}, {"k": int4, "v": int4}]},
+                {"k": int8, "v": int4},
+            ],
+        }
+    ),
+)
+print(
     "map_id baseline of 2 layers",
     sha({"map": 1, "layers": [{"k": "base", "v": "base"}, {"k": "base", "v": "base"}]}),
 )

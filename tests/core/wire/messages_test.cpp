@@ -56,6 +56,8 @@ Lease lease_message() {
   m.unit.protocol = {"gsm8k", "3.0", "test", 5, 0, 256};
   m.unit.mode = RunMode::forced;
   m.unit.maps = {uniform_map(make_scheme(options).value(), 3, {Codec::int4, Codec::base})};
+  m.unit.maps[0].layers[1] =
+      LayerPairs::of_heads({{Codec::int8, Codec::int4}, {Codec::int4, Codec::base}});
   m.unit.examples = {0, 5, 1318};
   m.unit.references = {{0, {{1, 2, 3}}}, {5, {{}}}, {1318, {{49151}}}};
   return m;

@@ -31,9 +31,10 @@ std::vector<Pair> pairs(const std::vector<std::string>& names) {
   return result;
 }
 
-std::vector<std::string> names(const std::vector<Pair>& candidates) {
+template <typename Pairs>
+std::vector<std::string> names(const Pairs& candidates) {
   std::vector<std::string> result;
-  for (Pair pair : candidates) result.push_back(to_string(pair));
+  for (const auto& pair : candidates) result.push_back(to_string(pair));
   return result;
 }
 

@@ -40,16 +40,28 @@ Scheme random_scheme(std::mt19937& random, bool integers) {
   return must(make_scheme(options));
 }
 
-// Random maps of all schemes; every fourth may hold sides that are no integer codes.
-PrecisionMap random_map(std::mt19937& random, int layers, bool integers) {
-  PrecisionMap map{random_scheme(random, integers), {}};
-  while (map.num_layers() < layers) {
+Pair random_pair(std::mt19937& random, const Scheme& scheme, bool integers) {
+  while (true) {
     const CodecInfo& k = codecs()[random() % codecs().size()];
     const CodecInfo& v = codecs()[random() % codecs().size()];
     if (integers && !(k.integer() && v.integer())) continue;
-    if (map.scheme.objection({k.codec, v.codec}).empty()) {
-      map.layers.push_back({k.codec, v.codec});
-    }
+    if (scheme.objection({k.codec, v.codec}).empty()) return {k.codec, v.codec};
+  }
+}
+
+struct MapShape {
+  int layers = 0;
+  int per_head = 0;       // KV heads that get pairs of their own in every third layer; 0 = none
+  bool integers = false;  // no other codecs
+};
+
+PrecisionMap random_map(std::mt19937& random, const MapShape& shape) {
+  PrecisionMap map{random_scheme(random, shape.integers), {}};
+  while (map.num_layers() < shape.layers) {
+    std::vector<Pair> heads(1);
+    if (random() % 3 == 0) heads.resize(static_cast<size_t>(std::max(1, shape.per_head)));
+    for (Pair& pair : heads) pair = random_pair(random, map.scheme, shape.integers);
+    map.layers.push_back(LayerPairs::of_heads(std::move(heads)));
   }
   return map;
 }
@@ -83,10 +95,12 @@ TEST_P(ExporterContract, RoundTripKeepsTheMap) {
     const int layers = 1 + static_cast<int>(random() % 40);
     const int head_dims[] = {64, 80, 96, 128};
     ExportInput input;
-    input.geometry = test::sample_geometry(layers, 1 + random() % 8, head_dims[random() % 4]);
+    const int kv_heads = 1 + static_cast<int>(random() % 8);
+    input.geometry = test::sample_geometry(layers, kv_heads, head_dims[random() % 4]);
     const BaseType bases[] = {BaseType::fp32, BaseType::fp16, BaseType::bf16};
     input.base = bases[random() % 3];
-    input.map = random_map(random, layers, round % 4 != 0);
+    // Every fourth may hold sides that are no integer codes, every third pairs per head.
+    input.map = random_map(random, {layers, round % 3 == 0 ? kv_heads : 0, round % 4 != 0});
     input.model_hash = test::sample_model_hash();
     input.context = 1 + random() % 5000;
     const auto output = export_map(std::string(GetParam().name), input);
@@ -98,7 +112,11 @@ TEST_P(ExporterContract, RoundTripKeepsTheMap) {
       continue;
     }
     ++written;
-    if (!GetParam().can_import || !output->lost.empty()) continue;
+    if (!output->lost.empty()) {
+      EXPECT_TRUE(input.map.per_head());  // the only thing that a target here may lack
+      continue;
+    }
+    if (!GetParam().can_import) continue;
     const ImportedMap imported = import(*output);
     ASSERT_EQ(map_id(imported.map), map_id(input.map)) << output->text;
     EXPECT_EQ(imported.map, input.map);  // also what the id leaves out
@@ -124,7 +142,7 @@ TEST_P(ExporterContract, SurvivesDamagedFiles) {
   std::mt19937 random(23);
   ExportInput input;
   input.geometry = test::sample_geometry(6);
-  input.map = random_map(random, 6, true);
+  input.map = random_map(random, {6, 2, true});
   const ExportOutput output = must(export_map(std::string(GetParam().name), input));
   for (int round = 0; round < 400; ++round) {
     std::string text = output.text;

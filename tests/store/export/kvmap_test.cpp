@@ -97,6 +97,67 @@ TEST_F(KvmapTest, LayersMayDiffer) {
   EXPECT_EQ(must(import(json)).geometry->layers, input.geometry.layers);
 }
 
+// Layer 1 is K8V4|K4V4: its keys list a format per head, its values one for both. By hand, as
+// above: its keys are now 64 * 64 + 64 * 4 = 4352 B and 64 * 32 + 64 * 4 = 2304 B, 2048 B less.
+TEST_F(KvmapTest, HeadsMayDiffer) {
+  ExportInput input = sample_input();
+  input.map.layers[1] =
+      LayerPairs::of_heads({{Codec::int8, Codec::int4}, {Codec::int4, Codec::int4}});
+  const Json json = written(input);
+  EXPECT_EQ(json["layers"][1]["k"], Json({"int8-token-ghead", "int4-token-ghead"}));
+  EXPECT_EQ(json["layers"][1]["v"], "int4-token-ghead");
+  EXPECT_EQ(json["layers"][0]["k"], "int8-token-ghead");
+  EXPECT_EQ(json["must_understand"].back(), "head_formats");
+  EXPECT_EQ(json["cost"]["bytes"], 53248 - 2048);
+  EXPECT_EQ(json["cost"]["nominal_bits"], 5.75);    // (7 * 12 + 8) / 16
+  EXPECT_EQ(json["cost"]["effective_bits"], 6.25);  // 51200 * 8 / (64 * 1024)
+  const ImportedMap imported = must(import(json));
+  EXPECT_EQ(imported.map, input.map);
+  EXPECT_EQ(map_id(imported.map), map_id(input.map));
+  // A file without lists does not ask readers for more than before.
+  EXPECT_EQ(written(sample_input())["must_understand"],
+            Json({"formats", "layers", "geometry", "policy"}));
+}
+
+TEST_F(KvmapTest, ListsOfHeadsAreChecked) {
+  ExportInput input = sample_input();
+  input.map.layers[1] =
+      LayerPairs::of_heads({{Codec::int8, Codec::int4}, {Codec::int4, Codec::int4}});
+  const Json good = written(input);
+  const auto error = [&](const char* pointer, const Json& value) {
+    Json bad = good;
+    bad[Json::json_pointer(pointer)] = value;
+    const auto imported = import(bad);
+    return imported.ok() ? "" : imported.error().message;
+  };
+  EXPECT_THAT(error("/layers/1/k", Json({"int8-token-ghead"})),
+              HasSubstr("layer 1: \"k\" lists 1 formats, but the layer has 2 KV heads"));
+  EXPECT_THAT(error("/layers/1/k/1", "int4-token-gheat"),
+              AllOf(HasSubstr("layer 1, KV head 1"), HasSubstr("did you mean")));
+  EXPECT_THAT(error("/layers/1/k/1", 4), HasSubstr("layer 1"));
+  EXPECT_THAT(error("/layers/1/k", Json::array()), HasSubstr("lists 0 formats"));
+  EXPECT_THAT(error("/layers/1/k/1", "int8-token-ghead"), HasSubstr("nominal_bits"));  // edited
+  // Heads that agree may be listed too.
+  EXPECT_EQ(error("/layers/0/k", Json({"int8-token-ghead", "int8-token-ghead"})), "");
+}
+
+// Of another tool, which counts the mean of the formats: K (9 + 5) / 2, V 3 -> (7 + 3) / 2 = 5.
+TEST_F(KvmapTest, HeadsOfAForeignFile) {
+  const char* const text = R"({
+ "schema":"kvmap","schema_version":1,"must_understand":["formats","layers","head_formats"],
+ "geometry":{"num_layers":1,"kv_heads":2,"head_dim_k":128,"head_dim_v":128},
+ "formats":{
+  "k8":{"codec":"affine-int","bits":8,"axis":"channel","group":32,"effective_bits":9.0},
+  "k4":{"codec":"affine-int","bits":4,"axis":"channel","group":32,"effective_bits":5.0},
+  "v2":{"codec":"affine-int","bits":2,"axis":"token","group":32,"effective_bits":3.0}},
+ "policy":{"residual_tokens":32,"sink_tokens":0,"prefill_quantized":false},
+ "layers":[{"index":0,"k":["k8","k4"],"v":"v2"}],
+ "cost":{"nominal_bits":4.0,"effective_bits":5.0}})";
+  const ImportedMap imported = must(import_text(text));
+  EXPECT_EQ(summary(imported.map), "K8V2|K4V2");
+  EXPECT_EQ(imported.map.scheme.name, "kivi");
+}
+
 // The running example of the reference page: written by another tool, without our scheme. K per
 // channel and V per token in groups of 32: bits + 1; 50 effective bits over 8 sides.
 constexpr const char* kForeign = R"({
@@ -127,10 +188,10 @@ TEST_F(KvmapTest, ReadsAnotherToolsFile) {
   const SchemeOptions kivi{
       .name = "kivi", .group = 32, .residual = 32, .prefill = Prefill::stepwise};
   EXPECT_EQ(imported.map.scheme, must(make_scheme(kivi)));
-  EXPECT_EQ(imported.map.layers, (std::vector<Pair>{{Codec::int8, Codec::int8},
-                                                    {Codec::int4, Codec::int4},
-                                                    {Codec::int8, Codec::int4},
-                                                    {Codec::int4, Codec::int2}}));
+  EXPECT_EQ(imported.map.layers, (std::vector<LayerPairs>{{Codec::int8, Codec::int8},
+                                                          {Codec::int4, Codec::int4},
+                                                          {Codec::int8, Codec::int4},
+                                                          {Codec::int4, Codec::int2}}));
   EXPECT_EQ(imported.model_hash, "");
   EXPECT_EQ(imported.num_layers, 4);
   EXPECT_FALSE(imported.base.has_value());
@@ -225,7 +286,7 @@ TEST_F(KvmapTest, SchemesThatCannotRunAreRefused) {
 
 TEST_F(KvmapTest, BaseTypesMustAgree) {
   ExportInput input = sample_input();
-  input.map.layers[0].k = Codec::base;
+  input.map.layers[0] = {Codec::base, Codec::int4};
   Json json = written(input);
   json["formats"]["fp16"]["type"] = "bf16";
   const auto imported = import(json);

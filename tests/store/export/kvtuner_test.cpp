@@ -54,8 +54,8 @@ TEST_F(KvtunerTest, ReadsThePublishedLlamaMap) {
   EXPECT_EQ(nominal_bits(imported.map, test::sample_geometry(32, 8, 128), BaseType::fp16), 3.25);
   const auto bits = published_bits();
   for (int i = 0; i < 32; ++i) {
-    EXPECT_EQ(info(imported.map.layers[i].k).bits, bits[i].first) << i;
-    EXPECT_EQ(info(imported.map.layers[i].v).bits, bits[i].second) << i;
+    EXPECT_EQ(info(imported.map.layers[i].of(0).k).bits, bits[i].first) << i;
+    EXPECT_EQ(info(imported.map.layers[i].of(0).v).bits, bits[i].second) << i;
   }
   EXPECT_EQ(imported.map.scheme, must(make_scheme(kKivi)));
 }
@@ -79,12 +79,32 @@ TEST_F(KvtunerTest, WritesKvtunersLayout) {
   EXPECT_EQ(sidecar["accuracy"], "not_transferred");
 }
 
+// No head is rounded down: K8V2|K4V4|K2V2 becomes K8V4. What was written, and not the map with
+// heads, is what the sidecar belongs to.
+TEST_F(KvtunerTest, PairsPerHeadAreRaisedAndReported) {
+  ExportInput input;
+  input.geometry = test::sample_geometry(2, 3);
+  input.map = uniform_map(test::sample_scheme(), 2, {Codec::int4, Codec::int4});
+  PrecisionMap raised = input.map;
+  raised.layers[1] = {Codec::int8, Codec::int4};
+  input.map.layers[1] = LayerPairs::of_heads(
+      {{Codec::int8, Codec::int2}, {Codec::int4, Codec::int4}, {Codec::int2, Codec::int2}});
+  const ExportOutput output = must(export_map("kvtuner", input));
+  EXPECT_EQ(output.text,
+            "0: {nbits_key: 4, nbits_value: 4}\n"
+            "1: {nbits_key: 8, nbits_value: 4}\n");
+  ASSERT_EQ(output.lost.size(), 1u);
+  EXPECT_THAT(output.lost[0], HasSubstr("per KV head"));
+  dir_.write("map.yaml.sidecar.json", output.sidecar);
+  EXPECT_EQ(must(import(output.text, std::nullopt)).map, raised);
+}
+
 TEST_F(KvtunerTest, UnquantizedLayersCannotBeWritten) {
   ExportInput input;
   input.geometry = test::sample_geometry(3);
   input.map = uniform_map(test::sample_scheme(), 3, {Codec::int8, Codec::int4});
-  input.map.layers[1].k = Codec::base;
-  input.map.layers[2].v = Codec::base;
+  input.map.layers[1] = {Codec::base, Codec::int4};
+  input.map.layers[2] = {Codec::int8, Codec::base};
   const auto output = export_map("kvtuner", input);
   ASSERT_FALSE(output.ok());
   EXPECT_THAT(output.error().message, HasSubstr("layers 1, 2"));

@@ -71,8 +71,11 @@ codec::Variant variant(const SideLayout& s) {
   return {s.format.symmetric, calibrated, calibrated ? 1.0f : 0.0f};
 }
 
-const SideLayout& side(const CacheLayout& layout, int layer, bool values) {
-  return values ? layout.values[layer] : layout.keys[layer];
+const SideLayout& side(const CacheLayout& layout, int layer, bool values, int head) {
+  for (const SideLayout& s : runs_of(layout, layer, values)) {
+    if (head >= s.first_head && head < s.first_head + s.kv_heads) return s;
+  }
+  throw std::logic_error("no run holds KV head " + std::to_string(head));
 }
 
 codec::RowShape row_shape(const SideLayout& s) {
@@ -82,6 +85,10 @@ codec::RowShape row_shape(const SideLayout& s) {
 }
 
 }  // namespace
+
+const std::vector<SideLayout>& runs_of(const CacheLayout& layout, int layer, bool values) {
+  return values ? layout.values[layer] : layout.keys[layer];
+}
 
 Sequence::Sequence(const Case& c) : config(c) {
   Result<Scheme> made = make_scheme(c.options);
@@ -179,21 +186,22 @@ int run_of(const SideLayout& s) {
 
 }  // namespace
 
-Materialised materialise(const Sequence& setup, int layer, bool values) {
-  const SideLayout& s = side(setup.layout, layer, values);
-  const std::vector<float>& rows = values ? setup.values[layer] : setup.keys[layer];
+namespace {
+
+void materialise_run(const Sequence& setup, const SideLayout& s, int layer_heads, Materialised& m) {
   const int64_t tokens = setup.config.tokens;
-  Materialised m;
-  for (float x : rows) m.exact.push_back(round_to(setup.config.base, x));
-  m.decoded = m.exact;
-  m.coded = std::max<int64_t>(0, tokens - s.sinks);
-  if (!s.format.quantized()) return m;
-  m.coded = coded_after(setup, s).back();
+  const int64_t coded =
+      s.format.quantized() ? coded_after(setup, s).back() : std::max<int64_t>(0, tokens - s.sinks);
+  m.coded.insert(m.coded.end(), static_cast<size_t>(s.kv_heads), coded);
+  if (!s.format.quantized()) return;
   const int run = run_of(s);
-  const auto at = [&](int64_t token, int head) { return (token * s.kv_heads + head) * s.head_dim; };
+  const auto at = [&](int64_t token, int head) {
+    return (token * layer_heads + s.first_head + head) * s.head_dim;
+  };
   std::vector<float> in(static_cast<size_t>(run) * s.head_dim);
-  m.paged.resize(static_cast<size_t>(m.coded) * s.kv_heads * s.head_dim);
-  for (int64_t t = s.sinks; t < s.sinks + m.coded; t += run) {
+  const size_t begin = m.paged.size();
+  m.paged.resize(begin + static_cast<size_t>(coded) * s.kv_heads * s.head_dim);
+  for (int64_t t = s.sinks; t < s.sinks + coded; t += run) {
     for (int head = 0; head < s.kv_heads; ++head) {
       for (int i = 0; i < run; ++i) {
         for (int d = 0; d < s.head_dim; ++d) in[i * s.head_dim + d] = m.exact[at(t + i, head) + d];
@@ -204,24 +212,40 @@ Materialised materialise(const Sequence& setup, int layer, bool values) {
       for (int i = 0; i < run; ++i) {
         for (int d = 0; d < s.head_dim; ++d) {
           m.decoded[at(t + i, head) + d] = turned[i * s.head_dim + d];
-          m.paged[at(t + i - s.sinks, head) + d] = out[i * s.head_dim + d];
+          const int64_t row = (t + i - s.sinks) * s.kv_heads + head;
+          m.paged[begin + static_cast<size_t>(row * s.head_dim + d)] = out[i * s.head_dim + d];
         }
       }
     }
   }
+}
+
+}  // namespace
+
+Materialised materialise(const Sequence& setup, int layer, bool values) {
+  const std::vector<float>& rows = values ? setup.values[layer] : setup.keys[layer];
+  Materialised m;
+  for (float x : rows) m.exact.push_back(round_to(setup.config.base, x));
+  m.decoded = m.exact;
+  const int heads = setup.config.layers[layer].kv_heads;
+  for (const SideLayout& s : runs_of(setup.layout, layer, values)) {
+    materialise_run(setup, s, heads, m);
+  }
   return m;
 }
 
-std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, int layer,
-                                 bool values) {
-  const SideLayout& s = side(setup.layout, layer, values);
+namespace {
+
+// Pages of one run: [coded][heads][head_dim].
+std::vector<double> decode_run(const SideLayout& s, const KvCache& cache, int layer, bool values) {
+  if (!s.format.quantized()) return {};
   const codec::Codec& codec = *codec::find_codec(info(s.format.codec).name);
   const int run = run_of(s);
-  const int64_t coded = cache.coded(layer, values);
+  const int64_t coded = cache.coded(layer, values, s.first_head);
   std::vector<double> decoded(static_cast<size_t>(coded) * s.kv_heads * s.head_dim);
   std::vector<float> out(static_cast<size_t>(run) * s.head_dim);
   for (int64_t t = 0; t < coded; t += run) {
-    const uint8_t* page = cache.page(layer, values, s.sinks + t);
+    const uint8_t* page = cache.page(layer, values, s.sinks + t, s.first_head);
     const int64_t in_page = t % s.page_tokens;
     for (int head = 0; head < s.kv_heads; ++head) {
       const uint8_t* codes = page + (head * s.page_tokens + in_page) * s.row_bytes;
@@ -242,6 +266,18 @@ std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, in
   return decoded;
 }
 
+}  // namespace
+
+std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, int layer,
+                                 bool values) {
+  std::vector<double> all;
+  for (const SideLayout& s : runs_of(setup.layout, layer, values)) {
+    const std::vector<double> decoded = decode_run(s, cache, layer, values);
+    all.insert(all.end(), decoded.begin(), decoded.end());
+  }
+  return all;
+}
+
 namespace {
 
 // The rows that a query sees of which `coded` tokens beside the sinks are codes.
@@ -257,9 +293,9 @@ struct Views {
   std::vector<int64_t> values;
 };
 
-Views views(const Sequence& setup, int layer) {
-  Views v{coded_after(setup, setup.layout.keys[layer]),
-          coded_after(setup, setup.layout.values[layer])};
+Views views(const Sequence& setup, int layer, int head) {
+  Views v{coded_after(setup, side(setup.layout, layer, false, head)),
+          coded_after(setup, side(setup.layout, layer, true, head))};
   if (setup.scheme.prefill == Prefill::exact) {
     const int64_t prompt = std::min(setup.config.prompt, setup.config.tokens);
     for (int64_t p = 0; p < prompt; ++p) v.keys[p] = v.values[p] = 0;
@@ -272,9 +308,9 @@ void brute_force_layer(const Sequence& setup, int layer, std::vector<float>& out
   const int group = setup.config.group;
   const Materialised k = materialise(setup, layer, false);
   const Materialised v = materialise(setup, layer, true);
-  const Views view = views(setup, layer);
-  for (int64_t p = 0; p < setup.config.tokens; ++p) {
-    for (int h = 0; h < heads * group; ++h) {
+  for (int h = 0; h < heads * group; ++h) {
+    const Views view = views(setup, layer, h / group);
+    for (int64_t p = 0; p < setup.config.tokens; ++p) {
       const int64_t at = (p * heads * group + h) * head_dim;
       const float* q = setup.queries[layer].data() + at;
       std::vector<double> weights(p + 1);
@@ -328,9 +364,11 @@ std::vector<uint8_t> page_bytes(const Sequence& setup, const KvCache& cache) {
   for (int64_t b = 0; b < blocks; ++b) {
     for (int layer = 0; layer < setup.num_layers(); ++layer) {
       for (bool values : {false, true}) {
-        const uint8_t* page =
-            cache.page(layer, values, setup.layout.sinks + b * setup.layout.page_tokens);
-        bytes.insert(bytes.end(), page, page + side(setup.layout, layer, values).page_bytes);
+        const int64_t token = setup.layout.sinks + b * setup.layout.page_tokens;
+        for (const SideLayout& s : runs_of(setup.layout, layer, values)) {
+          const uint8_t* page = cache.page(layer, values, token, s.first_head);
+          bytes.insert(bytes.end(), page, page + s.page_bytes);
+        }
       }
     }
   }

@@ -15,7 +15,7 @@ namespace kvsweep::cache::testing {
 
 struct Case {
   SchemeOptions options;
-  std::vector<Pair> pairs = {{}};  // one per layer
+  std::vector<LayerPairs> pairs = {{}};  // one per layer
   std::vector<LayerGeometry> layers = {{1, 64}};
   BaseType base = BaseType::fp16;
   int group = 1;  // query heads per KV head
@@ -56,17 +56,20 @@ int64_t expected_bytes(const Sequence& setup, int64_t tokens);
 // last one is cut), checking bytes after every chunk.
 Outputs run_chunks(const Sequence& setup, const std::vector<int64_t>& sizes, KvCache& cache);
 
+// The layouts of a side: one, or one per run of KV heads.
+const std::vector<SideLayout>& runs_of(const CacheLayout& layout, int layer, bool values);
+
 // One side as every query may see it: rounded originals and decoded codes, both
-// [tokens][heads][head_dim] in double; `coded` tokens after the sinks are decoded.
+// [tokens][heads][head_dim] in double.
 struct Materialised {
   std::vector<double> exact;
   std::vector<double> decoded;  // turned back, where codes are of rotated rows
-  std::vector<double> paged;    // [coded][heads][head_dim]: as the pages hold them
-  int64_t coded = 0;
+  std::vector<double> paged;    // as the pages hold them: run after run [coded][heads][head_dim]
+  std::vector<int64_t> coded;   // tokens after the sinks that are decoded, by KV head
 };
 Materialised materialise(const Sequence& setup, int layer, bool values);
 
-// What the raw pages of the cache hold, read by the documented layout.
+// What the raw pages of the cache hold, read by the documented layout, shaped like `paged`.
 std::vector<double> decode_pages(const Sequence& setup, const KvCache& cache, int layer,
                                  bool values);
 

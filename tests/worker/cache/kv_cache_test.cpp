@@ -102,7 +102,9 @@ TEST(Pages, HoldWhatTheCodecMakesOfTheRoundedOriginals) {
         for (int layer = 0; layer < 2; ++layer) {
           for (bool values : {false, true}) {
             auto expected = testing::materialise(setup, layer, values);
-            EXPECT_EQ(cache.coded(layer, values), expected.coded);
+            for (int head = 0; head < 2; ++head) {
+              EXPECT_EQ(cache.coded(layer, values, head), expected.coded[head]);
+            }
             EXPECT_EQ(testing::decode_pages(setup, cache, layer, values), expected.paged);
           }
         }
@@ -128,7 +130,7 @@ TEST(Pages, BaseTypeRowsAreTheRoundedOriginals) {
 
 // Codes and parameters of coded tokens, in order: a prefix of the same a step later.
 std::vector<uint8_t> coded_rows(const Sequence& setup, const KvCache& cache, bool values) {
-  const SideLayout& s = values ? setup.layout.values[0] : setup.layout.keys[0];
+  const SideLayout& s = testing::runs_of(setup.layout, 0, values).front();
   const int run = s.format.axis == Axis::channel ? s.format.group : 1;
   std::vector<uint8_t> bytes;
   for (int64_t t = 0; t < cache.coded(0, values); ++t) {

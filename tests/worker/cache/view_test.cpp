@@ -50,10 +50,19 @@ Case random_case(std::mt19937_64& rng) {
   const int head_dims[] = {64, 80, 96, 128, 256};
   c.layers = {{static_cast<int>(1 + rng() % 3), head_dims[rng() % 5]}};
   const Scheme made = make_scheme(c.options).value();
-  do {
-    const auto pick = [&] { return codecs()[rng() % codecs().size()].codec; };
-    c.pairs = {{pick(), pick()}};
-  } while (!made.objection(c.pairs[0]).empty());
+  const auto any_pair = [&] {
+    Pair pair;
+    do {
+      const auto pick = [&] { return codecs()[rng() % codecs().size()].codec; };
+      pair.k = pick();
+      pair.v = pick();
+    } while (!made.objection(pair).empty());
+    return pair;
+  };
+  std::vector<Pair> heads(static_cast<size_t>(c.layers[0].kv_heads), any_pair());
+  const bool per_head = rng() % 3 == 0;
+  for (Pair& pair : heads) pair = per_head ? any_pair() : heads.front();
+  c.pairs = {LayerPairs::of_heads(heads)};
   c.group = static_cast<int>(1 + rng() % 4);
   c.tokens = 1 + static_cast<int64_t>(rng() % 300);
   c.prompt = 1 + static_cast<int64_t>(rng() % c.tokens);

@@ -187,7 +187,8 @@ TEST(Int4AttentionLayout, PageShapeAgreesWithCacheLayout) {
     const ModelGeometry geometry{"llama", 8192, {{3, 64}, {5, 80}}};
     const CacheLayout layout =
         cache_layout(uniform_map(*scheme, 2, {Codec::int4, Codec::int4}), geometry, BaseType::fp16);
-    for (const SideLayout& side : layout.keys) {
+    for (const std::vector<SideLayout>& runs : layout.keys) {
+      const SideLayout& side = runs.front();
       const Int4PageShape shape{side.kv_heads, side.page_tokens, side.head_dim,
                                 group == 0 ? side.head_dim : group, side.params_offset};
       EXPECT_EQ(shape.row_bytes(), side.row_bytes);
