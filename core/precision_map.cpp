@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "core/hash.hpp"
 #include "core/json_reader.hpp"
@@ -25,6 +26,19 @@ Json window_meaning(const Scheme& scheme, const Window& window) {
   return {{"rule", "total_share"}, {"block", window.block}, {"share", scheme.share}};
 }
 
+std::string bit_pattern(float value) {
+  return fmt::format("{:08x}", std::bit_cast<uint32_t>(value));
+}
+
+Status check_ranges(const Ranges& ranges, int layers) {
+  const auto count = static_cast<int>(ranges.keys.size());
+  if (ranges.empty() || count == layers) return {};
+  return bad_input(fmt::format(
+      "the ranges of the calibrated constants are of {} layers, but the model has {}; make them "
+      "for this model with `kvsweep calibrate`",
+      count, layers));
+}
+
 Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int index) {
   const std::string objection = map.scheme.objection(map.layers[static_cast<size_t>(index)]);
   if (!objection.empty()) return bad_input(fmt::format("layer {}: {}", index, objection));
@@ -42,6 +56,18 @@ Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int inde
 
 }  // namespace
 
+float PrecisionMap::key_constant(int layer) const {
+  const std::vector<float>& ranges = scheme.ranges.keys;
+  if (!key_format(layer).calibrated || layer >= static_cast<int>(ranges.size())) return 0.0f;
+  return constant_for(layers[layer].k, ranges[layer]);
+}
+
+float PrecisionMap::value_constant(int layer) const {
+  const std::vector<float>& ranges = scheme.ranges.values;
+  if (!value_format(layer).calibrated || layer >= static_cast<int>(ranges.size())) return 0.0f;
+  return constant_for(layers[layer].v, ranges[layer]);
+}
+
 bool PrecisionMap::is_baseline() const {
   return std::all_of(layers.begin(), layers.end(), [](const Pair& pair) { return pair == Pair{}; });
 }
@@ -58,7 +84,10 @@ std::string map_id(const PrecisionMap& map) {
     const Format v = map.value_format(i);
     any_key = any_key || k.quantized();
     any_value = any_value || v.quantized();
-    meaning["layers"].push_back({{"k", to_string(k)}, {"v", to_string(v)}});
+    Json layer = {{"k", to_string(k)}, {"v", to_string(v)}};
+    if (k.calibrated) layer["k_constant"] = bit_pattern(map.key_constant(i));
+    if (v.calibrated) layer["v_constant"] = bit_pattern(map.value_constant(i));
+    meaning["layers"].push_back(std::move(layer));
   }
   if (any_key || any_value) {
     meaning["scheme"] = map.scheme.name;
@@ -128,6 +157,7 @@ Result<PrecisionMap> precision_map_from_json(const Json& json) {
   for (const std::string& name : layers) map.layers.push_back(reader.take(pair_from(name)));
   if (map.layers.empty()) reader.fail("layers", "must hold at least one layer");
   KVSWEEP_TRY(reader.done());
+  KVSWEEP_TRY(check_ranges(map.scheme.ranges, map.num_layers()));
   return map;
 }
 
@@ -137,6 +167,7 @@ Status check_map(const PrecisionMap& map, const ModelGeometry& geometry) {
         fmt::format("the map has {} layers, but the model has {}; use a map made for this model",
                     map.num_layers(), geometry.num_layers()));
   }
+  KVSWEEP_TRY(check_ranges(map.scheme.ranges, map.num_layers()));
   for (int i = 0; i < map.num_layers(); ++i) {
     KVSWEEP_TRY(check_layer(map, geometry.layers[i], i));
   }

@@ -22,13 +22,16 @@ struct PrecisionMap {
   Format value_format(int layer) const { return scheme.value_format(layers[layer].v); }
   Window key_window(int layer) const { return scheme.key_window(layers[layer].k); }
   Window value_window(int layer) const { return scheme.value_window(layers[layer].v); }
+  // Of a side whose format is calibrated; else 0, as where the ranges lack the layer (check_map).
+  float key_constant(int layer) const;
+  float value_constant(int layer) const;
   bool is_baseline() const;  // every side in the base type
   friend bool operator==(const PrecisionMap&, const PrecisionMap&) = default;
 };
 
-// SHA-256 of the canonical meaning (design §1): scheme, policy and every layer's expanded formats;
-// no names, floats, model or evidence. A map whose sides are all `base` has one id whatever its
-// scheme, since the scheme then changes nothing.
+// SHA-256 of the canonical meaning (design §1): scheme, policy, every layer's expanded formats and,
+// as fp32 bit patterns, the calibrated constants that they use; no names, model or evidence. A map
+// whose sides are all `base` has one id whatever its scheme, since the scheme then changes nothing.
 std::string map_id(const PrecisionMap& map);
 
 PrecisionMap uniform_map(const Scheme& scheme, int num_layers, Pair pair);

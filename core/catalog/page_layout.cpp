@@ -20,6 +20,7 @@ int64_t code_bytes(Codec codec, int64_t head_dim) {
 
 int param_bytes(const Format& format) {
   const CodecInfo& codec = info(format.codec);
+  if (format.calibrated) return bytes_beside_constant(format.codec);
   return format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
 }
 
@@ -31,6 +32,7 @@ int params_per_row(const Format& format, int head_dim) {
 struct SideInput {
   Format format;
   Window window;
+  float constant = 0;
   LayerGeometry layer;
 };
 
@@ -51,6 +53,7 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
     return side;  // window {0, 1}: rows are written at once, only sinks are staged
   }
   side.window = in.window;
+  side.constant = in.constant;
   side.row_bytes = code_bytes(in.format.codec, head_dim);
   side.param_rows =
       in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
@@ -123,9 +126,11 @@ CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry,
   if (!map.is_baseline()) layout.sinks = map.scheme.sinks;
   for (int i = 0; i < geometry.num_layers(); ++i) {
     const LayerGeometry& layer = geometry.layers[i];
-    layout.keys.push_back(side_layout({map.key_format(i), map.key_window(i), layer}, layout));
+    layout.keys.push_back(
+        side_layout({map.key_format(i), map.key_window(i), map.key_constant(i), layer}, layout));
     place(layout.keys.back(), layout);
-    layout.values.push_back(side_layout({map.value_format(i), map.value_window(i), layer}, layout));
+    layout.values.push_back(side_layout(
+        {map.value_format(i), map.value_window(i), map.value_constant(i), layer}, layout));
     place(layout.values.back(), layout);
   }
   return layout;

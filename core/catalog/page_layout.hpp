@@ -34,8 +34,9 @@ namespace kvsweep {
 
 struct SideLayout {
   Format format;
-  Window window;  // keep 0, block 1 for a side in the base type
-  int sinks = 0;  // tokens
+  Window window;       // keep 0, block 1 for a side in the base type
+  float constant = 0;  // of a calibrated format
+  int sinks = 0;       // tokens
   int kv_heads = 0;
   int head_dim = 0;
   int page_tokens = 0;
