@@ -23,6 +23,11 @@ Status CacheAttention::append(const model::AttentionCall& call) {
   return {};
 }
 
+// All caches of a batch have the same layout.
+bool CacheAttention::wants_unbiased_keys(int layer) const {
+  return !segments_.empty() && segments_.front().cache->keys_unbiased(layer);
+}
+
 Status CacheAttention::attend(const model::AttentionCall& call) {
   KVSWEEP_TRY(append(call));
   const int64_t width = int64_t{call.heads} * call.head_dim;
@@ -41,6 +46,10 @@ Status CacheAttention::attend(const model::AttentionCall& call) {
     queries.scale = call.scale;
     queries.window = call.window;
     queries.softcap = call.softcap;
+    if (call.keys_unbiased) {
+      queries.key_bias = {call.key_bias + int64_t{kv_head} * call.head_dim, call.rotary_channels,
+                          call.angles == nullptr ? nullptr : call.angles[segment.first_row]};
+    }
     segment.cache->attend(call.layer, kv_head, queries);
   });
   for (const Segment& segment : segments_) segment.cache->end_layer(call.layer);

@@ -30,6 +30,7 @@ struct Engine::State {
 
   // What a pass runs under. A baseline map always runs under the default scheme, so that its
   // numbers do not depend on the scheme of the maps it is compared with.
+  Status check_key_bias(const PrecisionMap& map) const;
   Result<CacheLayout> layout_of(const PrecisionMap& map, BaseType base) const;
   Status check(const SequenceRequest& request, int64_t index) const;
   Status check_tokens(const std::vector<int32_t>& tokens, const char* what, int64_t index) const;
@@ -56,9 +57,18 @@ struct Engine::State {
 
 Result<CacheLayout> Engine::State::layout_of(const PrecisionMap& map, BaseType base) const {
   KVSWEEP_TRY(check_map(map, model->geometry()));
+  KVSWEEP_TRY(check_key_bias(map));
   PrecisionMap used = map;
   if (map.is_baseline()) used.scheme = {};
   return cache_layout(used, model->geometry(), base);
+}
+
+Status Engine::State::check_key_bias(const PrecisionMap& map) const {
+  if (map.scheme.key_bias != KeyBias::factored || model->has_key_bias()) return {};
+  return bad_input(fmt::format(
+      "the map factors out the bias of the key projection (key_bias: factored), but this {} model "
+      "has none, or normalises keys after it; remove the option",
+      model->geometry().family));
 }
 
 Status Engine::State::check_tokens(const std::vector<int32_t>& tokens, const char* what,

@@ -32,13 +32,15 @@ class Decoder final : public Model {
       : config_(std::move(config)),
         geometry_(config_.geometry()),
         weights_(std::move(weights)),
-        angles_(config_.ropes.size()) {
+        angles_(config_.ropes.size()),
+        past_angles_(config_.ropes.size()) {
     for (const RopeConfig& rope : config_.ropes) tables_.emplace_back(rope, config_.head_dim);
   }
 
   const ModelGeometry& geometry() const override { return geometry_; }
   int64_t vocab_size() const override { return config_.vocab; }
   bool batch_invariant() const override { return weights_.batch_invariant; }
+  bool has_key_bias() const override;
   Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) override;
 
  private:
@@ -50,6 +52,7 @@ class Decoder final : public Model {
   void add_delta(const std::vector<float>& norm, int64_t rows, float* delta, float* x) const;
   Status attention_block(int index, int64_t rows, float* x, AttentionSink& attention);
   AttentionCall attention_call(int index, int64_t rows);
+  void add_key_bias(const DecoderLayer& layer, int64_t rows, float* qkv) const;
   void split_rows(int index, int64_t rows, float* qkv);
   void place(int rope, int64_t row, const float* in, int heads, float* out) const;
   void normalise_heads(const std::vector<float>& norm, int heads, float* x) const;
@@ -61,6 +64,8 @@ class Decoder final : public Model {
   DecoderWeights weights_;
   std::vector<RopeTables> tables_;                 // of config_.ropes
   std::vector<std::vector<const float*>> angles_;  // [ropes][rows of the batch]
+  // [ropes][rows of the batch], of all positions so far
+  std::vector<std::vector<const float* const*>> past_angles_;
   Buffer hidden_, normed_, wide_, queries_, keys_, values_, mixed_, delta_, logits_;
 };
 
@@ -79,6 +84,11 @@ void Decoder::look_up_angles(const Batch& batch) {
     angles_[rope].resize(batch.tokens.size());
     for (size_t row = 0; row < batch.tokens.size(); ++row) {
       angles_[rope][row] = tables_[rope].row(batch.lengths[row], batch.positions[row]);
+    }
+    if (!has_key_bias()) continue;
+    past_angles_[rope].resize(batch.tokens.size());
+    for (size_t row = 0; row < batch.tokens.size(); ++row) {
+      past_angles_[rope][row] = tables_[rope].rows(batch.lengths[row]);
     }
   }
 }
@@ -145,6 +155,20 @@ void Decoder::place(int rope, int64_t row, const float* in, int heads, float* ou
   }
 }
 
+// Norms of keys are not linear: what they change cannot be taken apart.
+bool Decoder::has_key_bias() const {
+  return std::all_of(weights_.layers.begin(), weights_.layers.end(), [](const DecoderLayer& layer) {
+    return !layer.k_bias.empty() && layer.norms.k_norm.empty();
+  });
+}
+
+void Decoder::add_key_bias(const DecoderLayer& layer, int64_t rows, float* qkv) const {
+  const int64_t width = layer.qkv.out();
+  for (int64_t row = 0; row < rows; ++row) {
+    add_to(qkv + row * width + query_width(), layer.k_bias.data(), kv_width());
+  }
+}
+
 void Decoder::split_rows(int index, int64_t rows, float* qkv) {
   const DecoderLayer& layer = weights_.layers[static_cast<size_t>(index)];
   const int rope = config_.layers[static_cast<size_t>(index)].rope;
@@ -180,6 +204,14 @@ AttentionCall Decoder::attention_call(int index, int64_t rows) {
   call.keys = keys_.rows(rows, kv_width());
   call.values = values_.rows(rows, kv_width());
   call.out = mixed_.rows(rows, query_width());
+  const int rope = config_.layers[static_cast<size_t>(index)].rope;
+  if (has_key_bias()) {
+    call.key_bias = weights_.layers[static_cast<size_t>(index)].k_bias.data();
+    if (rope >= 0) {
+      call.rotary_channels = tables_[static_cast<size_t>(rope)].rotary_channels();
+      call.angles = past_angles_[static_cast<size_t>(rope)].data();
+    }
+  }
   return call;
 }
 
@@ -188,8 +220,11 @@ Status Decoder::attention_block(int index, int64_t rows, float* x, AttentionSink
   const float* normed = before(layer.norms.before_attention, rows, x);
   float* qkv = wide_.rows(rows, layer.qkv.out());
   layer.qkv.apply(normed, rows, qkv);
+  const bool unbiased = has_key_bias() && attention.wants_unbiased_keys(index);
+  if (!layer.k_bias.empty() && !unbiased) add_key_bias(layer, rows, qkv);
   split_rows(index, rows, qkv);
-  const AttentionCall call = attention_call(index, rows);
+  AttentionCall call = attention_call(index, rows);
+  call.keys_unbiased = unbiased;
   KVSWEEP_TRY(attention.attend(call));
   float* delta = delta_.rows(rows, config_.hidden);
   layer.out.apply(call.out, rows, delta);

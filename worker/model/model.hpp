@@ -37,6 +37,15 @@ struct AttentionCall {
   const float* keys = nullptr;     // [rows, kv_heads, head_dim], after RoPE
   const float* values = nullptr;   // [rows, kv_heads, head_dim]
   float* out = nullptr;            // [rows, heads, head_dim], all of it must be written
+
+  // The bias b of the key projection, where it can be left out: RoPE is linear, so a key is
+  // RoPE(W x, p) + RoPE(b, p). nullptr where there is none, or where keys are normalised after it.
+  const float* key_bias = nullptr;  // [kv_heads, head_dim], before RoPE
+  bool keys_unbiased = false;       // `keys` are RoPE(W x, p): the sink wanted them so
+  int rotary_channels = 0;          // that RoPE turns, in pairs (i, i + rotary_channels / 2)
+  // angles[row][p] of positions 0 .. the row's own: rotary_channels / 2 cosines, then the sines, as
+  // the row's sequence has them. nullptr without rotation.
+  const float* const* const* angles = nullptr;
 };
 
 class AttentionSink {
@@ -44,6 +53,12 @@ class AttentionSink {
   virtual ~AttentionSink() = default;
   // An error ends the forward pass and is its result.
   virtual Status attend(const AttentionCall& call) = 0;
+  // Whether it wants this layer's keys without their bias. Asked before each call of `attend`;
+  // granted where the model has a key bias (Model::has_key_bias).
+  virtual bool wants_unbiased_keys(int layer) const {
+    static_cast<void>(layer);
+    return false;
+  }
 };
 
 // Receives logits in blocks, so that [rows, vocab] never exists at once.
@@ -65,6 +80,9 @@ class Model {
   // Whether a row's results were found, at load and for the shapes of this model, not to depend on
   // how many rows are computed together or where the row stands among them.
   virtual bool batch_invariant() const = 0;
+
+  // Whether every layer has a key bias that AttentionCall can give apart from the keys.
+  virtual bool has_key_bias() const = 0;
 
   virtual Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) = 0;
 };
