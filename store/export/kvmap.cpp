@@ -123,6 +123,9 @@ OrderedJson layers_json(const ExportInput& input, FormatNames& names) {
     layer["type"] = "full";
     layer["k"] = names.name(input.map.key_format(i), i);
     layer["v"] = names.name(input.map.value_format(i), i);
+    // As serving engines take them: one scale for each side of a layer.
+    if (input.map.key_format(i).calibrated) layer["k_scale"] = input.map.key_constant(i);
+    if (input.map.value_format(i).calibrated) layer["v_scale"] = input.map.value_constant(i);
     layers.push_back(std::move(layer));
   }
   return layers;

@@ -22,6 +22,8 @@ constexpr size_t kMaxEntries = 100000;
 struct LayerFormats {
   std::string k;
   std::string v;
+  std::optional<double> k_scale;
+  std::optional<double> v_scale;
 };
 
 // Everything of the file that the map is made from.
@@ -100,7 +102,8 @@ Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
   const int64_t index = reader.integer("index", 0, file.geometry.num_layers() - 1);
   KVSWEEP_TRY(reader.done());
   const std::string where = layer_label(file, static_cast<size_t>(index));
-  KVSWEEP_TRY(check_keys(layer, {"index", "module", "type", "k", "v"}, where));
+  KVSWEEP_TRY(
+      check_keys(layer, {"index", "module", "type", "k", "v", "k_scale", "v_scale"}, where));
   if (seen[index]) return bad_input(where + " appears twice in \"layers\"; keep one entry");
   seen[index] = true;
   if (layer.contains("type") && layer["type"] != "full") {
@@ -109,7 +112,10 @@ Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
   }
   KVSWEEP_ASSIGN(file.layers[index].k, read_side(layer, "k", file, where));
   KVSWEEP_ASSIGN(file.layers[index].v, read_side(layer, "v", file, where));
-  return {};
+  JsonReader scales(layer, where);
+  file.layers[index].k_scale = scales.optional_number("k_scale", 0, 1e38);
+  file.layers[index].v_scale = scales.optional_number("v_scale", 0, 1e38);
+  return scales.done();
 }
 
 Status read_layers(const Json& layers, File& file) {
@@ -156,6 +162,7 @@ Result<Scheme> implied_scheme(const File& file) {
   options.residual = file.policy.residual;
   options.sinks = file.policy.sinks;
   options.prefill = file.policy.prefill;
+  if (k && k->unbiased) options.key_bias = KeyBias::factored;
   options.symmetric = (k && k->symmetric) || (v && v->symmetric);
   const bool rotated_keys = k && k->hadamard;
   const bool rotated_values = v && v->hadamard;
@@ -185,6 +192,34 @@ Status check_side(const Format& said, const Format& expected, const char* side,
                    "; axis, group, symmetry and rotation are one for all layers of a side");
 }
 
+// A calibrated side needs its range, never an assumed one, and the scale that engines read must be
+// the one that follows from it.
+Status check_scale(const Format& format, const std::optional<double>& said, float constant,
+                   const std::string& where) {
+  if (!format.calibrated && said) return bad_input(where + " is given, but its format has none");
+  if (!format.calibrated) return {};
+  if (constant == 0) {
+    return bad_input(where + " of " + to_string(format) +
+                     " needs a calibrated constant, but policy.scheme.ranges has none for it; "
+                     "export the map again with ranges of `kvsweep calibrate`");
+  }
+  if (!said || *said == static_cast<double>(constant)) return {};
+  return bad_input(where + " is " + Json(*said).dump() + ", but policy.scheme.ranges gives " +
+                   Json(static_cast<double>(constant)).dump() + "; the file was edited");
+}
+
+Status check_scales(const PrecisionMap& map, const File& file) {
+  for (int i = 0; i < map.num_layers(); ++i) {
+    const LayerFormats& layer = file.layers[static_cast<size_t>(i)];
+    const std::string where = layer_label(file, static_cast<size_t>(i));
+    KVSWEEP_TRY(check_scale(file.formats.at(layer.k).format, layer.k_scale, map.key_constant(i),
+                            where + ": \"k_scale\""));
+    KVSWEEP_TRY(check_scale(file.formats.at(layer.v).format, layer.v_scale, map.value_constant(i),
+                            where + ": \"v_scale\""));
+  }
+  return {};
+}
+
 Result<PrecisionMap> build_map(const File& file) {
   PrecisionMap map;
   if (file.policy.scheme) {
@@ -197,10 +232,17 @@ Result<PrecisionMap> build_map(const File& file) {
     const Format& k = file.formats.at(layer.k).format;
     const Format& v = file.formats.at(layer.v).format;
     const std::string where = layer_label(file, i);
+    if (k.calibrated && map.scheme.ranges.empty()) {
+      return check_scale(k, {}, 0, where + ": \"k_scale\"").error();
+    }
+    if (v.calibrated && map.scheme.ranges.empty()) {
+      return check_scale(v, {}, 0, where + ": \"v_scale\"").error();
+    }
     KVSWEEP_TRY(check_side(k, map.scheme.key_format(k.codec), "k", layer.k, where));
     KVSWEEP_TRY(check_side(v, map.scheme.value_format(v.codec), "v", layer.v, where));
     map.layers.push_back({k.codec, v.codec});
   }
+  KVSWEEP_TRY(check_scales(map, file));
   return map;
 }
 

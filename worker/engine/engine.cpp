@@ -12,6 +12,7 @@
 #include "worker/engine/batch_runner.hpp"
 #include "worker/engine/environment.hpp"
 #include "worker/engine/handlers.hpp"
+#include "worker/engine/range_observer.hpp"
 #include "worker/engine/scoring.hpp"
 #include "worker/model/model.hpp"
 #include "worker/model/parallel.hpp"
@@ -262,6 +263,20 @@ Result<std::vector<SequenceOutput>> Engine::run(const PrecisionMap& map,
                  fmt::format("libtorch failed: {}", error.what_without_backtrace())};
   }
   return outputs;
+}
+
+Result<ObservedRanges> Engine::observe_ranges(const std::vector<SequenceRequest>& requests,
+                                              const RunOptions& options,
+                                              std::vector<SequenceOutput>* outputs) {
+  auto observer = std::make_unique<RangeObserver>(std::move(state_->model));
+  RangeObserver& watching = *observer;
+  state_->model = std::move(observer);
+  auto ran = run(baseline_map({}, geometry().num_layers()), requests, options);
+  ObservedRanges ranges = watching.ranges();
+  state_->model = watching.take_model();
+  if (!ran.ok()) return ran.error();
+  if (outputs != nullptr) *outputs = std::move(ran).value();
+  return ranges;
 }
 
 Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
