@@ -159,6 +159,16 @@ void SchemeFlags::declare(Options& options) {
                   KVSWEEP_ASSIGN(hadamard, hadamard_from(text));
                   return {};
                 });
+  options.value("--key-bias", "MODE", "none, or factored: codes of keys without their bias",
+                [this](const std::string& text) -> Status {
+                  KVSWEEP_ASSIGN(key_bias, key_bias_from(text));
+                  return {};
+                });
+  options.value("--ranges", "FILE", "of `kvsweep calibrate`: calibrated constants for fp8, nvfp4",
+                [this](const std::string& text) -> Status {
+                  KVSWEEP_ASSIGN(ranges, read_ranges_file(text));
+                  return {};
+                });
   options.value("--prefill", "MODE", "stepwise or exact (default: of the scheme)",
                 [this](const std::string& text) -> Status {
                   KVSWEEP_ASSIGN(prefill, prefill_from(text));
@@ -166,7 +176,7 @@ void SchemeFlags::declare(Options& options) {
                 });
 }
 
-SchemeOptions SchemeFlags::options() const {
+Result<SchemeOptions> SchemeFlags::options() const {
   SchemeOptions made;
   if (name) made.name = *name;
   made.group = group;
@@ -176,6 +186,8 @@ SchemeOptions SchemeFlags::options() const {
   made.prefill = prefill;
   if (symmetric) made.symmetric = true;
   made.hadamard = hadamard;
+  made.key_bias = key_bias;
+  if (ranges) KVSWEEP_TRY(set_ranges(*ranges, made));
   return made;
 }
 
@@ -205,10 +217,14 @@ Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
                           const ModelGeometry& geometry) {
   NamedMap named;
   if (split(source, ',').front() == kBaseline || source.starts_with(kUniform)) {
-    KVSWEEP_ASSIGN(const Scheme made, make_scheme(scheme.options()));
+    KVSWEEP_ASSIGN(const SchemeOptions options, scheme.options());
+    KVSWEEP_ASSIGN(const Scheme made, make_scheme(options));
     KVSWEEP_ASSIGN(named.map, spelled_map(source, made, geometry));
   } else {
-    const auto options = scheme.any() ? std::optional(scheme.options()) : std::nullopt;
+    std::optional<SchemeOptions> options;
+    if (scheme.any()) {
+      KVSWEEP_ASSIGN(options, scheme.options());
+    }
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(source, "", options));
     KVSWEEP_TRY(check_imported(source, imported, geometry));
     named.map = std::move(imported.map);

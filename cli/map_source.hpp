@@ -24,12 +24,16 @@ struct SchemeFlags {
   std::optional<Prefill> prefill;
   bool symmetric = false;
   std::optional<Hadamard> hadamard;
+  std::optional<KeyBias> key_bias;
+  std::optional<ObservedRanges> ranges;  // of a ranges file
 
   void declare(Options& options);
   bool any() const {
-    return name || group || residual || share || sinks || prefill || symmetric || hadamard;
+    return name || group || residual || share || sinks || prefill || symmetric || hadamard ||
+           key_bias || ranges;
   }
-  SchemeOptions options() const;  // per-token where no name was given
+  // per-token where no name was given. Error: ranges that lack what the other options need.
+  Result<SchemeOptions> options() const;
 };
 
 struct NamedMap {

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/ranges.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep {
@@ -84,6 +85,8 @@ std::string to_string(const Format& format) {
   text += "-g" + (format.group == 0 ? std::string("head") : std::to_string(format.group));
   if (format.symmetric) text += "-sym";
   if (format.hadamard) text += "-had";
+  if (format.calibrated) text += "-cal";
+  if (format.unbiased) text += "-unbiased";
   return text;
 }
 
@@ -114,6 +117,9 @@ std::string contradiction(const Format& format) {
   if (format.symmetric && codec.symmetric_bytes == 0) {
     return "is symmetric, which its codec does not distinguish";
   }
+  if (format.calibrated && !takes_constant(format.codec)) {
+    return "is calibrated, but its codec takes no constant";
+  }
   return "";
 }
 
@@ -121,9 +127,10 @@ std::string contradiction(const Format& format) {
 
 Result<Format> format_from(std::string_view name) {
   const auto wrong = [&](const std::string& why) {
-    return bad_input("format \"" + std::string(name) + "\" " + why +
-                     "; a format is `base` or CODEC-AXIS-gGROUP[-sym][-had], such as "
-                     "int4-token-g64 or int8-channel-g32");
+    return bad_input(
+        "format \"" + std::string(name) + "\" " + why +
+        "; a format is `base` or CODEC-AXIS-gGROUP[-sym][-had][-cal][-unbiased], such as "
+        "int4-token-g64 or int8-channel-g32");
   };
   const std::vector<std::string> parts = split(name, '-');
   const Result<Codec> codec = codec_from(parts[0]);
@@ -132,9 +139,10 @@ Result<Format> format_from(std::string_view name) {
     if (parts.size() > 1) return wrong("has options that the base type does not take");
     return Format{};
   }
-  if (parts.size() < 3 || parts.size() > 5) return wrong("has too few or too many parts");
+  if (parts.size() < 3 || parts.size() > 7) return wrong("has too few or too many parts");
 
-  Format format{*codec, Axis::token, 0, false, false};
+  Format format;
+  format.codec = *codec;
   if (parts[1] == "channel") {
     format.axis = Axis::channel;
   } else if (parts[1] != "token") {
@@ -143,15 +151,16 @@ Result<Format> format_from(std::string_view name) {
   format.group = group_from(parts[2]);
   if (format.group < 0) return wrong("has an unknown group (head, 16, 32, 64, 128)");
   size_t next = 3;
-  if (next < parts.size() && parts[next] == "sym") {
-    format.symmetric = true;
-    ++next;
-  }
-  if (next < parts.size() && parts[next] == "had") {
-    format.hadamard = true;
-    ++next;
-  }
-  if (next != parts.size()) return wrong("ends in something else than sym or had");
+  const auto flag = [&](std::string_view word) {
+    const bool set = next < parts.size() && parts[next] == word;
+    if (set) ++next;
+    return set;
+  };
+  format.symmetric = flag("sym");
+  format.hadamard = flag("had");
+  format.calibrated = flag("cal");
+  format.unbiased = flag("unbiased");
+  if (next != parts.size()) return wrong("ends in something else than sym, had, cal or unbiased");
   if (const std::string why = contradiction(format); !why.empty()) return wrong(why);
   return format;
 }

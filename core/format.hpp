@@ -48,7 +48,7 @@ Result<BaseType> base_type_from(std::string_view name);
 int bytes_of(BaseType type);  // 4, 2, 2
 
 // Named `int4-token-g64`, `int4-channel-g32`, `int4-token-ghead`, `int8-token-g64-sym`,
-// `int2-token-ghead-had`, `base`.
+// `int2-token-ghead-had`, `fp8_e4m3-token-ghead-cal`, `int4-channel-g32-unbiased`, `base`.
 // axis token: groups run along head_dim inside one token of one head (the last may be shorter).
 // axis channel: groups are `group` consecutive tokens of one channel.
 struct Format {
@@ -56,7 +56,9 @@ struct Format {
   Axis axis = Axis::token;
   int group = 0;  // elements; 0 = whole head (token axis only). 0 for base.
   bool symmetric = false;
-  bool hadamard = false;  // codes are of the rotated rows (worker/codec/hadamard.hpp)
+  bool hadamard = false;    // codes are of the rotated rows (worker/codec/hadamard.hpp)
+  bool calibrated = false;  // a constant of the side scales the codes (core/ranges.hpp)
+  bool unbiased = false;    // keys without the bias of their projection, which attention adds
 
   bool quantized() const { return codec != Codec::base; }
   friend auto operator<=>(const Format&, const Format&) = default;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "core/hash.hpp"
 #include "core/json_reader.hpp"
@@ -23,6 +24,28 @@ Json window_meaning(const Scheme& scheme, const Window& window) {
       break;
   }
   return {{"rule", "total_share"}, {"block", window.block}, {"share", scheme.share}};
+}
+
+std::string bit_pattern(float value) {
+  return fmt::format("{:08x}", std::bit_cast<uint32_t>(value));
+}
+
+Json pair_meaning(const PrecisionMap& map, int layer, Pair pair) {
+  const Format k = map.key_format(pair);
+  const Format v = map.value_format(pair);
+  Json meaning = {{"k", to_string(k)}, {"v", to_string(v)}};
+  if (k.calibrated) meaning["k_constant"] = bit_pattern(map.key_constant(layer, pair));
+  if (v.calibrated) meaning["v_constant"] = bit_pattern(map.value_constant(layer, pair));
+  return meaning;
+}
+
+Status check_ranges(const Ranges& ranges, int layers) {
+  const auto count = static_cast<int>(ranges.keys.size());
+  if (ranges.empty() || count == layers) return {};
+  return bad_input(fmt::format(
+      "the ranges of the calibrated constants are of {} layers, but the model has {}; make them "
+      "for this model with `kvsweep calibrate`",
+      count, layers));
 }
 
 Status check_pair(const Scheme& scheme, Pair pair, int head_dim, const std::string& place) {
@@ -67,6 +90,18 @@ Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int inde
 
 }  // namespace
 
+float PrecisionMap::key_constant(int layer, Pair pair) const {
+  const std::vector<float>& ranges = scheme.ranges.keys;
+  if (!key_format(pair).calibrated || layer >= static_cast<int>(ranges.size())) return 0.0f;
+  return constant_for(pair.k, ranges[static_cast<size_t>(layer)]);
+}
+
+float PrecisionMap::value_constant(int layer, Pair pair) const {
+  const std::vector<float>& ranges = scheme.ranges.values;
+  if (!value_format(pair).calibrated || layer >= static_cast<int>(ranges.size())) return 0.0f;
+  return constant_for(pair.v, ranges[static_cast<size_t>(layer)]);
+}
+
 bool PrecisionMap::is_baseline() const {
   return std::all_of(layers.begin(), layers.end(),
                      [](const LayerPairs& layer) { return layer == Pair{}; });
@@ -84,14 +119,13 @@ std::string map_id(const PrecisionMap& map) {
   Json meaning = {{"map", 1}, {"layers", Json::array()}};
   bool any_key = false;
   bool any_value = false;
-  for (const LayerPairs& layer : map.layers) {
+  for (int i = 0; i < map.num_layers(); ++i) {
+    const LayerPairs& layer = map.layers[static_cast<size_t>(i)];
     Json heads = Json::array();
     for (const Pair& pair : layer.pairs()) {
-      const Format k = map.key_format(pair);
-      const Format v = map.value_format(pair);
-      any_key = any_key || k.quantized();
-      any_value = any_value || v.quantized();
-      heads.push_back({{"k", to_string(k)}, {"v", to_string(v)}});
+      any_key = any_key || pair.k != Codec::base;
+      any_value = any_value || pair.v != Codec::base;
+      heads.push_back(pair_meaning(map, i, pair));
     }
     meaning["layers"].push_back(layer.per_head() ? Json{{"heads", std::move(heads)}} : heads[0]);
   }
@@ -165,6 +199,7 @@ Result<PrecisionMap> precision_map_from_json(const Json& json) {
   for (const std::string& name : layers) map.layers.push_back(reader.take(layer_pairs_from(name)));
   if (map.layers.empty()) reader.fail("layers", "must hold at least one layer");
   KVSWEEP_TRY(reader.done());
+  KVSWEEP_TRY(check_ranges(map.scheme.ranges, map.num_layers()));
   return map;
 }
 
@@ -174,6 +209,7 @@ Status check_map(const PrecisionMap& map, const ModelGeometry& geometry) {
         fmt::format("the map has {} layers, but the model has {}; use a map made for this model",
                     map.num_layers(), geometry.num_layers()));
   }
+  KVSWEEP_TRY(check_ranges(map.scheme.ranges, map.num_layers()));
   for (int i = 0; i < map.num_layers(); ++i) {
     KVSWEEP_TRY(check_layer(map, geometry.layers[i], i));
   }

@@ -15,6 +15,7 @@ constexpr int kMaxShare = 9;        // tenths; ten would leave nothing to code
 constexpr size_t kMaxNameBytes = 64;
 
 constexpr std::array<std::string_view, 4> kHadamards = {"none", "keys", "values", "both"};
+constexpr std::array<std::string_view, 2> kKeyBiases = {"none", "factored"};
 
 std::vector<std::string> scheme_names() {
   std::vector<std::string> names;
@@ -106,6 +107,11 @@ Status check_variants(const SchemeInfo& scheme, const SchemeOptions& options) {
     return bad_input("scheme " + std::string(scheme.name) +
                      " cannot be symmetric: only integer codes have an offset to leave out");
   }
+  if (options.ranges && scheme.codecs == SchemeCodecs::integers) {
+    return bad_input("scheme " + std::string(scheme.name) +
+                     " knows integer codes only, which take no calibrated constant; remove the "
+                     "ranges");
+  }
   return {};
 }
 
@@ -130,7 +136,8 @@ Format format_of(const Scheme& scheme, Codec codec, Axis axis, bool hadamard) {
   if (codec == Codec::base) return {};
   const CodecInfo& entry = info(codec);
   const int group = entry.group == kAnyGroup ? scheme.group : entry.group;
-  return {codec, axis, group, scheme.symmetric && entry.integer(), hadamard};
+  const bool calibrated = !scheme.ranges.empty() && takes_constant(codec);
+  return {codec, axis, group, scheme.symmetric && entry.integer(), hadamard, calibrated};
 }
 
 bool is_fp8(Codec codec) {
@@ -189,6 +196,18 @@ Result<Hadamard> hadamard_from(std::string_view name) {
                    "\" is not known; allowed are none, keys, values and both");
 }
 
+std::string_view to_string(KeyBias bias) {
+  return kKeyBiases[static_cast<size_t>(bias)];
+}
+
+Result<KeyBias> key_bias_from(std::string_view name) {
+  for (size_t i = 0; i < kKeyBiases.size(); ++i) {
+    if (kKeyBiases[i] == name) return static_cast<KeyBias>(i);
+  }
+  return bad_input("key_bias \"" + std::string(name) +
+                   "\" is not known; allowed are none and factored");
+}
+
 const SchemeInfo& Scheme::info() const {
   const SchemeInfo* found = find_scheme(name);
   if (found == nullptr) throw std::logic_error("a scheme named " + name + " that nobody made");
@@ -196,8 +215,10 @@ const SchemeInfo& Scheme::info() const {
 }
 
 Format Scheme::key_format(Codec codec) const {
-  return format_of(*this, codec, key_axis(),
-                   hadamard == Hadamard::keys || hadamard == Hadamard::both);
+  Format format =
+      format_of(*this, codec, key_axis(), hadamard == Hadamard::keys || hadamard == Hadamard::both);
+  format.unbiased = format.quantized() && key_bias == KeyBias::factored;
+  return format;
 }
 
 Format Scheme::value_format(Codec codec) const {
@@ -249,6 +270,8 @@ Result<Scheme> make_scheme(const SchemeOptions& options) {
   scheme.prefill = options.prefill.value_or(info->prefill);
   scheme.symmetric = options.symmetric.value_or(false);
   scheme.hadamard = options.hadamard.value_or(Hadamard::none);
+  scheme.key_bias = options.key_bias.value_or(KeyBias::none);
+  scheme.ranges = options.ranges.value_or(Ranges{});
   return scheme;
 }
 
@@ -265,6 +288,8 @@ std::string described(const Scheme& scheme) {
   if (scheme.hadamard != Hadamard::none) {
     text += ", hadamard " + std::string(to_string(scheme.hadamard));
   }
+  if (scheme.key_bias != KeyBias::none) text += ", key bias factored";
+  if (!scheme.ranges.empty()) text += ", calibrated";
   return text + ", prefill " + std::string(to_string(scheme.prefill));
 }
 
@@ -279,6 +304,15 @@ std::vector<Pair> default_candidates(const Scheme& scheme) {
   return pairs;
 }
 
+Status set_ranges(const ObservedRanges& observed, SchemeOptions& options) {
+  const Hadamard hadamard = options.hadamard.value_or(Hadamard::none);
+  const RangeChoice choice{hadamard == Hadamard::keys || hadamard == Hadamard::both,
+                           hadamard == Hadamard::values || hadamard == Hadamard::both,
+                           options.key_bias == KeyBias::factored};
+  KVSWEEP_ASSIGN(options.ranges, choose(observed, choice));
+  return {};
+}
+
 // What a scheme does not have stays out, so that a scheme of an older version reads the same.
 SchemeOptions options_of(const Scheme& scheme) {
   SchemeOptions options;
@@ -290,6 +324,8 @@ SchemeOptions options_of(const Scheme& scheme) {
   options.prefill = scheme.prefill;
   if (scheme.symmetric) options.symmetric = true;
   if (scheme.hadamard != Hadamard::none) options.hadamard = scheme.hadamard;
+  if (scheme.key_bias != KeyBias::none) options.key_bias = scheme.key_bias;
+  if (!scheme.ranges.empty()) options.ranges = scheme.ranges;
   return options;
 }
 
@@ -302,6 +338,8 @@ Json to_json(const SchemeOptions& options) {
   if (options.prefill) json["prefill"] = to_string(*options.prefill);
   if (options.symmetric) json["symmetric"] = *options.symmetric;
   if (options.hadamard) json["hadamard"] = to_string(*options.hadamard);
+  if (options.key_bias) json["key_bias"] = to_string(*options.key_bias);
+  if (options.ranges) json["ranges"] = to_json(*options.ranges);
   return json;
 }
 
@@ -309,8 +347,9 @@ Json to_json(const SchemeOptions& options) {
 Result<SchemeOptions> scheme_options_from_json(const Json& json) {
   JsonReader reader(json, "scheme");
   SchemeOptions options;
-  constexpr std::array<std::string_view, 8> kKeys = {
-      "name", "group", "residual", "share_tenths", "sinks", "prefill", "symmetric", "hadamard"};
+  constexpr std::array<std::string_view, 10> kKeys = {
+      "name",    "group",     "residual", "share_tenths", "sinks",
+      "prefill", "symmetric", "hadamard", "key_bias",     "ranges"};
   for (const auto& [key, value] : json.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       reader.fail(key, "is no option of a scheme that this version knows");
@@ -331,6 +370,12 @@ Result<SchemeOptions> scheme_options_from_json(const Json& json) {
   if (reader.has("symmetric")) options.symmetric = reader.boolean("symmetric");
   if (const auto hadamard = reader.optional_string("hadamard", kMaxNameBytes)) {
     options.hadamard = reader.take(hadamard_from(*hadamard));
+  }
+  if (const auto bias = reader.optional_string("key_bias", kMaxNameBytes)) {
+    options.key_bias = reader.take(key_bias_from(*bias));
+  }
+  if (const Json* ranges = reader.object("ranges", true)) {
+    options.ranges = reader.take(ranges_from_json(*ranges, "scheme.ranges"));
   }
   KVSWEEP_TRY(reader.done());
   return options;

@@ -10,6 +10,7 @@
 
 #include "core/format.hpp"
 #include "core/json.hpp"
+#include "core/ranges.hpp"
 #include "core/result.hpp"
 #include "core/window.hpp"
 
@@ -26,6 +27,13 @@ Result<Prefill> prefill_from(std::string_view name);
 enum class Hadamard : uint8_t { none, keys, values, both };
 std::string_view to_string(Hadamard hadamard);
 Result<Hadamard> hadamard_from(std::string_view name);
+
+// Whether coded keys hold the bias of the key projection. RoPE is linear, so a key is
+// RoPE(W x, p) + RoPE(b, p): `factored` stores the first term and attention adds the second, which
+// depends on the position alone.
+enum class KeyBias : uint8_t { none, factored };
+std::string_view to_string(KeyBias bias);
+Result<KeyBias> key_bias_from(std::string_view name);
 
 // What a gene of a scheme may choose beside the base type.
 enum class SchemeCodecs : uint8_t { any, integers, fp8 };
@@ -54,6 +62,8 @@ struct Scheme {
   Prefill prefill = Prefill::stepwise;
   bool symmetric = false;
   Hadamard hadamard = Hadamard::none;
+  KeyBias key_bias = KeyBias::none;
+  Ranges ranges;  // of calibrated constants; empty: codecs store their scales
 
   const SchemeInfo& info() const;
   Axis key_axis() const { return info().k_axis; }
@@ -83,6 +93,8 @@ struct SchemeOptions {
   std::optional<Prefill> prefill;
   std::optional<bool> symmetric;  // integer codes without an offset
   std::optional<Hadamard> hadamard;
+  std::optional<KeyBias> key_bias;  // of keys that are coded; the model must have such a bias
+  std::optional<Ranges> ranges;     // calibrated constants for the codecs that take them
 
   friend bool operator==(const SchemeOptions&, const SchemeOptions&) = default;
 };
@@ -98,12 +110,15 @@ std::vector<Pair> default_candidates(const Scheme& scheme);
 // "kivi, group 32, residual 32, prefill exact", with what else is set.
 std::string described(const Scheme& scheme);
 
+// Takes from a ranges file what the other options ask for. Errors as choose.
+Status set_ranges(const ObservedRanges& observed, SchemeOptions& options);
+
 // The options that make this scheme, all set that it has.
 SchemeOptions options_of(const Scheme& scheme);
 
 // {"name": "kivi", "group": 32, "residual": 32, "share_tenths": .., "sinks": .., "prefill": ..,
-// "symmetric": .., "hadamard": ..}: the options that are set, group 0 for head. The same form in
-// specs as they are stored, in the database and over the wire.
+// "symmetric": .., "hadamard": .., "key_bias": .., "ranges": ..}: the options that are set, group 0
+// for head. The same form in specs as they are stored, in the database and over the wire.
 Json to_json(const SchemeOptions& options);
 Result<SchemeOptions> scheme_options_from_json(const Json& json);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/spec_limits.hpp"
 #include "core/text.hpp"
@@ -16,7 +17,9 @@ namespace {
 double least_bits(const Format& format, BaseType base) {
   if (!format.quantized()) return 8.0 * bytes_of(base);
   const CodecInfo& codec = info(format.codec);
-  const int params = format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
+  const int params = format.calibrated  ? bytes_beside_constant(format.codec)
+                     : format.symmetric ? codec.symmetric_bytes
+                                        : codec.param_bytes;
   return codec.bits + (format.group > 0 ? 8.0 * params / format.group : 0.0);
 }
 
@@ -60,7 +63,7 @@ void StudyReader::apply(const YAML::Node& node, StudyDraft& draft, const std::st
   if (const auto base = reader.text("baseline_kv")) {
     take(base_type_from(*base), draft.spec.baseline_kv, reader.mark("baseline_kv"));
   }
-  if (reader.has("scheme")) apply_scheme(reader.get("scheme"), draft.spec.scheme);
+  if (reader.has("scheme")) apply_scheme(reader.get("scheme"), draft);
   if (reader.has("search")) apply_search(reader.get("search"), draft);
   if (reader.has("limits")) apply_limits(reader.get("limits"), draft);
   if (reader.has("at")) apply_at(reader.get("at"), draft.spec.at);
@@ -74,15 +77,18 @@ void StudyReader::apply(const YAML::Node& node, StudyDraft& draft, const std::st
 
 // A text is the scheme with its own defaults; a map changes what it holds, and a new name in it
 // starts from that scheme's defaults.
-void StudyReader::apply_scheme(const YAML::Node& node, SchemeOptions& scheme) {
+void StudyReader::apply_scheme(const YAML::Node& node, StudyDraft& draft) {
+  SchemeOptions& scheme = draft.spec.scheme;
   if (node.IsScalar()) {
     scheme = {};
+    draft.ranges_file.clear();
     scheme.name = node.Scalar();
     return;
   }
   YamlReader reader(node, "scheme", spec_keys_of("scheme"), context_);
   if (const auto name = reader.text("name"); name && *name != scheme.name) {
     scheme = {};
+    draft.ranges_file.clear();
     scheme.name = *name;
   }
   if (reader.has("group")) read_group(reader, scheme);
@@ -93,6 +99,10 @@ void StudyReader::apply_scheme(const YAML::Node& node, SchemeOptions& scheme) {
     Prefill value{};
     take(prefill_from(*prefill), value, reader.mark("prefill"));
     scheme.prefill = value;
+  }
+  if (const auto file = reader.text("ranges")) {
+    draft.ranges_file = *file;
+    draft.marks.insert_or_assign("ranges", reader.mark("ranges"));
   }
   read_variants(reader, scheme);
 }
@@ -117,6 +127,11 @@ void StudyReader::read_variants(YamlReader& reader, SchemeOptions& scheme) {
     Hadamard value{};
     take(hadamard_from(*hadamard), value, reader.mark("hadamard"));
     scheme.hadamard = value;
+  }
+  if (const auto bias = reader.text("key_bias")) {
+    KeyBias value{};
+    take(key_bias_from(*bias), value, reader.mark("key_bias"));
+    scheme.key_bias = value;
   }
 }
 
@@ -228,8 +243,18 @@ StudySpec StudyReader::finished(StudyDraft& draft) {
     spec.report_tasks.push_back(task.finished(context_));
     check_disjoint(spec, task);
   }
-  check_scheme_and_limits(draft);
+  load_ranges(draft);
+  if (!context_.error) check_scheme_and_limits(draft);
   return spec;
+}
+
+// Relative paths count from the folder of the spec.
+void StudyReader::load_ranges(StudyDraft& draft) {
+  if (draft.ranges_file.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(context_.where).parent_path();
+  const auto observed = read_ranges_file((folder / draft.ranges_file).string());
+  const Status set = observed.ok() ? set_ranges(*observed, draft.spec.scheme) : observed.error();
+  if (!set.ok()) context_.fail(draft.mark("ranges"), set.error().message);
 }
 
 // The report must rest on data that the search has not seen.

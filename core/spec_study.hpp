@@ -16,6 +16,7 @@ struct StudyDraft {
   StudySpec spec;
   SpecTask objective;
   bool has_objective = false;
+  std::string ranges_file;  // of the scheme, as written; "" = none
   std::vector<SpecTask> report;
   YAML::Mark place;                         // of the study
   std::map<std::string, YAML::Mark> marks;  // of keys that late checks are about
@@ -51,7 +52,7 @@ class StudyReader {
     }
   }
 
-  void apply_scheme(const YAML::Node& node, SchemeOptions& scheme);
+  void apply_scheme(const YAML::Node& node, StudyDraft& draft);
   void read_group(YamlReader& reader, SchemeOptions& scheme);
   void read_variants(YamlReader& reader, SchemeOptions& scheme);
   void apply_search(const YAML::Node& node, StudyDraft& draft);
@@ -61,6 +62,7 @@ class StudyReader {
   void apply_at(const YAML::Node& node, AtSpec& at);
   void apply_report(const YAML::Node& node, StudyDraft& draft);
   void check_disjoint(const StudySpec& spec, const SpecTask& task);
+  void load_ranges(StudyDraft& draft);
   void check_scheme_and_limits(const StudyDraft& draft);
   void check_candidates(const StudyDraft& draft, const Scheme& scheme);
   void check_max_bits(const StudyDraft& draft, const Scheme& scheme);

@@ -12,6 +12,7 @@
 #include "worker/engine/engine.hpp"
 #include "worker/engine/environment.hpp"
 #include "worker/kernels/cuda_probe.hpp"
+#include "worker/service/calibrate.hpp"
 #include "worker/service/engine_runner.hpp"
 #include "worker/service/identity.hpp"
 #include "worker/service/inspect_model.hpp"
@@ -103,6 +104,8 @@ int run(const WorkerOptions& options) {
     case WorkerOptions::Action::inspect:
       std::printf("%s\n", kvsweep::service::inspect_model(options.model).dump(2).c_str());
       return kvsweep::service::kExitDone;
+    case WorkerOptions::Action::calibrate:
+      return ended(kvsweep::service::calibrate(options, threads));
     case WorkerOptions::Action::probe:
       return print_probe(threads);
     case WorkerOptions::Action::serve:

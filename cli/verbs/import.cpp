@@ -31,7 +31,10 @@ class Import final : public Verb {
   }
 
   Result<int> run(Context& context) override {
-    const auto scheme = scheme_.any() ? std::optional(scheme_.options()) : std::nullopt;
+    std::optional<SchemeOptions> scheme;
+    if (scheme_.any()) {
+      KVSWEEP_ASSIGN(scheme, scheme_.options());
+    }
     KVSWEEP_ASSIGN(store::ImportedMap imported, store::import_map(file_, format_, scheme));
     if (!model_.empty()) {
       KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));

@@ -20,6 +20,7 @@ int64_t code_bytes(Codec codec, int64_t head_dim) {
 
 int param_bytes(const Format& format) {
   const CodecInfo& codec = info(format.codec);
+  if (format.calibrated) return bytes_beside_constant(format.codec);
   return format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
 }
 
@@ -31,6 +32,7 @@ int params_per_row(const Format& format, int head_dim) {
 struct SideInput {
   Format format;
   Window window;
+  float constant = 0;
   int head_dim = 0;
   int first_head = 0;
   int kv_heads = 0;
@@ -54,6 +56,7 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
     return side;  // window {0, 1}: rows are written at once, only sinks are staged
   }
   side.window = in.window;
+  side.constant = in.constant;
   side.row_bytes = code_bytes(in.format.codec, head_dim);
   side.param_rows =
       in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
@@ -67,29 +70,46 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
 
 enum class Which : uint8_t { keys, values };
 
-Codec codec_of(const LayerPairs& pairs, Which side, int head) {
-  const Pair pair = pairs.of(head);
-  return side == Which::keys ? pair.k : pair.v;
+SideInput input_of(const PrecisionMap& map, int layer, Pair pair, Which which) {
+  const Scheme& scheme = map.scheme;
+  SideInput in;
+  const bool keys = which == Which::keys;
+  in.format = keys ? scheme.key_format(pair.k) : scheme.value_format(pair.v);
+  in.window = keys ? scheme.key_window(pair.k) : scheme.value_window(pair.v);
+  in.constant = keys ? map.key_constant(layer, pair) : map.value_constant(layer, pair);
+  return in;
 }
 
-// The runs of heads that are stored alike, placed at the end of the block.
-std::vector<SideLayout> head_runs(const Scheme& scheme, const LayerPairs& pairs,
-                                  const LayerGeometry& shape, Which which, CacheLayout& layout) {
+void place(SideLayout& side, CacheLayout& layout) {
+  side.block_offset = layout.block_bytes;
+  layout.block_bytes += side.page_bytes;
+}
+
+// The runs of heads that are stored alike, placed at the end of the block. Keys of a layer lack
+// their bias in all runs or in none, since attention is given them so.
+std::vector<SideLayout> head_runs(const PrecisionMap& map, int layer, const LayerGeometry& shape,
+                                  Which which, CacheLayout& layout) {
+  const LayerPairs& pairs = map.layers[static_cast<size_t>(layer)];
+  const auto codec_of = [&](int head) {
+    const Pair pair = pairs.of(head);
+    return which == Which::keys ? pair.k : pair.v;
+  };
   std::vector<SideLayout> runs;
+  bool unbiased = false;
   int first = 0;
   do {
-    const Codec codec = codec_of(pairs, which, first);
     int end = pairs.per_head() ? first + 1 : shape.kv_heads;
-    while (end < shape.kv_heads && codec_of(pairs, which, end) == codec) ++end;
-    const bool keys = which == Which::keys;
-    const Format format = keys ? scheme.key_format(codec) : scheme.value_format(codec);
-    const Window window = keys ? scheme.key_window(codec) : scheme.value_window(codec);
-    SideLayout side = side_layout({format, window, shape.head_dim, first, end - first}, layout);
-    side.block_offset = layout.block_bytes;
-    layout.block_bytes += side.page_bytes;
-    runs.push_back(side);
+    while (end < shape.kv_heads && codec_of(end) == codec_of(first)) ++end;
+    SideInput in = input_of(map, layer, pairs.of(first), which);
+    in.head_dim = shape.head_dim;
+    in.first_head = first;
+    in.kv_heads = end - first;
+    runs.push_back(side_layout(in, layout));
+    place(runs.back(), layout);
+    unbiased = unbiased || in.format.unbiased;
     first = end;
   } while (first < shape.kv_heads);
+  for (SideLayout& run : runs) run.format.unbiased = unbiased;
   return runs;
 }
 
@@ -151,9 +171,8 @@ CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry,
   if (!map.is_baseline()) layout.sinks = map.scheme.sinks;
   for (int i = 0; i < geometry.num_layers(); ++i) {
     const LayerGeometry& shape = geometry.layers[i];
-    const LayerPairs& pairs = map.layers[static_cast<size_t>(i)];
-    layout.keys.push_back(head_runs(map.scheme, pairs, shape, Which::keys, layout));
-    layout.values.push_back(head_runs(map.scheme, pairs, shape, Which::values, layout));
+    layout.keys.push_back(head_runs(map, i, shape, Which::keys, layout));
+    layout.values.push_back(head_runs(map, i, shape, Which::values, layout));
   }
   return layout;
 }
@@ -163,10 +182,18 @@ CacheLayout plain_layout(const CacheLayout& layout) {
   plain.base = layout.base;
   plain.page_tokens = layout.page_tokens;
   plain.sinks = layout.sinks;
-  for (const std::vector<SideLayout>& runs : layout.keys) {
-    const LayerGeometry shape{runs.back().first_head + runs.back().kv_heads, runs.back().head_dim};
-    plain.keys.push_back(head_runs({}, {}, shape, Which::keys, plain));
-    plain.values.push_back(head_runs({}, {}, shape, Which::values, plain));
+  const auto add = [&](const std::vector<SideLayout>& runs) {
+    SideInput in;
+    in.format.unbiased = runs.front().format.unbiased;
+    in.head_dim = runs.back().head_dim;
+    in.kv_heads = runs.back().first_head + runs.back().kv_heads;
+    std::vector<SideLayout> all = {side_layout(in, plain)};
+    place(all.front(), plain);
+    return all;
+  };
+  for (size_t i = 0; i < layout.keys.size(); ++i) {
+    plain.keys.push_back(add(layout.keys[i]));
+    plain.values.push_back(add(layout.values[i]));
   }
   return plain;
 }

@@ -43,6 +43,7 @@ namespace kvsweep {
 struct SideLayout {
   Format format;
   Window window;       // keep 0, block 1 for a side in the base type
+  float constant = 0;  // of a calibrated format
   int sinks = 0;       // tokens
   int first_head = 0;  // of the run, within the layer
   int kv_heads = 0;    // of the run

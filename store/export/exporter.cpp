@@ -130,7 +130,7 @@ Result<ImportedMap> import_map(const std::string& path, const std::string& forma
   if (scheme && !entry->functions->takes_scheme) {
     return bad_input(path + " says its own scheme; remove the options that give another " +
                      "(--scheme, --group, --residual, --share, --sinks, --prefill, --symmetric, "
-                     "--hadamard)");
+                     "--hadamard, --key-bias, --ranges)");
   }
   KVSWEEP_ASSIGN(ImportedMap imported, entry->functions->read(source));
   KVSWEEP_TRY(check_pairs(path, imported.map));

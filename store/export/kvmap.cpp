@@ -137,6 +137,15 @@ OrderedJson layers_json(const ExportInput& input, FormatNames& names) {
     layer["k"] = side_json(pairs, i, names, [&](Pair pair) { return input.map.key_format(pair); });
     layer["v"] =
         side_json(pairs, i, names, [&](Pair pair) { return input.map.value_format(pair); });
+    // As serving engines take them: one scale for each side of a layer.
+    const Pair pair = pairs.of(0);
+    const bool one = !pairs.per_head();
+    if (one && input.map.key_format(pair).calibrated) {
+      layer["k_scale"] = input.map.key_constant(i, pair);
+    }
+    if (one && input.map.value_format(pair).calibrated) {
+      layer["v_scale"] = input.map.value_constant(i, pair);
+    }
     layers.push_back(std::move(layer));
   }
   return layers;

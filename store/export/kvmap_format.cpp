@@ -5,6 +5,7 @@
 
 #include "core/catalog/page_layout.hpp"
 #include "core/json_reader.hpp"
+#include "core/ranges.hpp"
 #include "store/export/policy_json.hpp"
 
 namespace kvsweep::store {
@@ -110,21 +111,41 @@ Status read_common(const Json& json, JsonReader& reader, const std::string& wher
   }
   named.format.hadamard = rotation == "hadamard";
   expect(reader, "rope", "post");
+  expect(reader, "bias", "factored");
+  named.format.unbiased = reader.has("bias");
   named.effective_bits = reader.number("effective_bits", 0, 64);
   return reader.done();
 }
 
+// Where the scales of a float lie: beside the codes, or in a constant of the side.
+void read_scale(JsonReader& reader, Format& format) {
+  const std::string scale = reader.optional_string("scale", 64).value_or("");
+  const bool constant_only = bytes_beside_constant(format.codec) == 0;
+  if (scale == "constant" && takes_constant(format.codec) && constant_only) {
+    format.calibrated = true;
+    return;
+  }
+  expect(reader, "scale", float_codec(format.codec)->scale);
+  if (!reader.has("tensor_scale")) return;
+  if (!takes_constant(format.codec) || constant_only) {
+    reader.fail("tensor_scale", "has no meaning for this codec; remove it");
+    return;
+  }
+  expect(reader, "tensor_scale", "constant");
+  format.calibrated = true;
+}
+
 Result<NamedFormat> read_float(const Json& json, const std::string& codec,
                                const std::string& where) {
-  KVSWEEP_TRY(check_keys(
-      json,
-      {"codec", "type", "bits", "axis", "group", "scale", "rotation", "rope", "effective_bits"},
-      where));
+  KVSWEEP_TRY(check_keys(json,
+                         {"codec", "type", "bits", "axis", "group", "scale", "tensor_scale",
+                          "rotation", "rope", "bias", "effective_bits"},
+                         where));
   JsonReader reader(json, where);
   NamedFormat named;
   named.format.codec = reader.take(named_float(codec, reader.string("type", 16), where));
   KVSWEEP_TRY(reader.done());
-  expect(reader, "scale", float_codec(named.format.codec)->scale);
+  read_scale(reader, named.format);
   if (reader.integer("bits", 1, 64) != info(named.format.codec).bits) {
     reader.fail("bits", "is not " + std::to_string(info(named.format.codec).bits) +
                             ", which its codec has");
@@ -136,7 +157,7 @@ Result<NamedFormat> read_float(const Json& json, const std::string& codec,
 Result<NamedFormat> read_integer(const Json& json, const std::string& where) {
   KVSWEEP_TRY(check_keys(json,
                          {"codec", "bits", "symmetric", "axis", "group", "scale", "zero",
-                          "rotation", "rope", "packing", "effective_bits"},
+                          "rotation", "rope", "packing", "bias", "effective_bits"},
                          where));
   JsonReader reader(json, where);
   NamedFormat named;
@@ -166,6 +187,7 @@ void write_integer(const Format& format, OrderedJson& json) {
   json["rotation"] = format.hadamard ? "hadamard" : "none";
   json["rope"] = "post";
   json["packing"] = packing_name(bits);
+  if (format.unbiased) json["bias"] = "factored";
 }
 
 void write_float(const Format& format, const FloatCodec& entry, OrderedJson& json) {
@@ -174,9 +196,13 @@ void write_float(const Format& format, const FloatCodec& entry, OrderedJson& jso
   json["bits"] = info(format.codec).bits;
   json["axis"] = to_string(format.axis);
   json["group"] = group_json(format.group);
-  json["scale"] = entry.scale;
+  // nvfp4 stores scales beside the constant, fp8 none.
+  const bool constant_only = format.calibrated && bytes_beside_constant(format.codec) == 0;
+  json["scale"] = constant_only ? "constant" : entry.scale;
+  if (format.calibrated && !constant_only) json["tensor_scale"] = "constant";
   json["rotation"] = format.hadamard ? "hadamard" : "none";
   json["rope"] = "post";
+  if (format.unbiased) json["bias"] = "factored";
 }
 
 std::vector<int64_t> per_layer(JsonReader& reader, const Json& json, const char* key, int64_t high,

@@ -23,6 +23,8 @@ constexpr size_t kMaxEntries = 100000;
 struct LayerFormats {
   std::vector<std::string> k;
   std::vector<std::string> v;
+  std::optional<double> k_scale;  // where all heads are stored alike
+  std::optional<double> v_scale;
 
   size_t heads() const { return std::max(k.size(), v.size()); }
   const std::string& key(size_t head) const { return k[k.size() == 1 ? 0 : head]; }
@@ -134,7 +136,8 @@ Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
   const int64_t index = reader.integer("index", 0, file.geometry.num_layers() - 1);
   KVSWEEP_TRY(reader.done());
   const std::string where = layer_label(file, static_cast<size_t>(index));
-  KVSWEEP_TRY(check_keys(layer, {"index", "module", "type", "k", "v"}, where));
+  KVSWEEP_TRY(
+      check_keys(layer, {"index", "module", "type", "k", "v", "k_scale", "v_scale"}, where));
   if (seen[index]) return bad_input(where + " appears twice in \"layers\"; keep one entry");
   seen[index] = true;
   if (layer.contains("type") && layer["type"] != "full") {
@@ -143,7 +146,10 @@ Status read_layer(const Json& layer, File& file, std::vector<bool>& seen) {
   }
   KVSWEEP_ASSIGN(file.layers[index].k, read_side(layer, "k", file, index));
   KVSWEEP_ASSIGN(file.layers[index].v, read_side(layer, "v", file, index));
-  return {};
+  JsonReader scales(layer, where);
+  file.layers[index].k_scale = scales.optional_number("k_scale", 0, 1e38);
+  file.layers[index].v_scale = scales.optional_number("v_scale", 0, 1e38);
+  return scales.done();
 }
 
 Status read_layers(const Json& layers, File& file) {
@@ -194,6 +200,7 @@ Result<Scheme> implied_scheme(const File& file) {
   options.residual = file.policy.residual;
   options.sinks = file.policy.sinks;
   options.prefill = file.policy.prefill;
+  if (k && k->unbiased) options.key_bias = KeyBias::factored;
   options.symmetric = (k && k->symmetric) || (v && v->symmetric);
   const bool rotated_keys = k && k->hadamard;
   const bool rotated_values = v && v->hadamard;
@@ -223,16 +230,50 @@ Status check_side(const Format& said, const Format& expected, const char* side,
                    "; axis, group, symmetry and rotation are one for all layers of a side");
 }
 
-Result<LayerPairs> build_layer(const File& file, size_t index, const Scheme& scheme) {
+// A calibrated side needs its range, never an assumed one, and the scale that engines read must be
+// the one that follows from it.
+Status check_scale(const Format& format, const std::optional<double>& said, float constant,
+                   const std::string& where) {
+  if (!format.calibrated && said) return bad_input(where + " is given, but its format has none");
+  if (!format.calibrated) return {};
+  if (constant == 0) {
+    return bad_input(where + " of " + to_string(format) +
+                     " needs a calibrated constant, but policy.scheme.ranges has none for it; "
+                     "export the map again with ranges of `kvsweep calibrate`");
+  }
+  if (!said || *said == static_cast<double>(constant)) return {};
+  return bad_input(where + " is " + Json(*said).dump() + ", but policy.scheme.ranges gives " +
+                   Json(static_cast<double>(constant)).dump() + "; the file was edited");
+}
+
+Status check_scales(const PrecisionMap& map, int index, Pair pair, const LayerFormats& layer,
+                    const std::string& where) {
+  KVSWEEP_TRY(check_scale(map.key_format(pair), layer.k_scale, map.key_constant(index, pair),
+                          where + ": \"k_scale\""));
+  return check_scale(map.value_format(pair), layer.v_scale, map.value_constant(index, pair),
+                     where + ": \"v_scale\"");
+}
+
+// Without ranges no scheme makes a calibrated format, so that says what is missing.
+Status check_ranges_given(const Format& format, const Scheme& scheme, const std::string& where) {
+  if (!scheme.ranges.empty()) return {};
+  return check_scale(format, {}, 0, where);
+}
+
+Result<LayerPairs> build_layer(const File& file, size_t index, const PrecisionMap& map) {
   const LayerFormats& layer = file.layers[index];
+  const Scheme& scheme = map.scheme;
   std::vector<Pair> pairs;
   for (size_t head = 0; head < layer.heads(); ++head) {
     const Format& k = file.formats.at(layer.key(head)).format;
     const Format& v = file.formats.at(layer.value(head)).format;
     const std::string where = head_label(file, index, head);
+    KVSWEEP_TRY(check_ranges_given(k, scheme, where + ": \"k_scale\""));
+    KVSWEEP_TRY(check_ranges_given(v, scheme, where + ": \"v_scale\""));
     KVSWEEP_TRY(check_side(k, scheme.key_format(k.codec), "k", layer.key(head), where));
     KVSWEEP_TRY(check_side(v, scheme.value_format(v.codec), "v", layer.value(head), where));
     pairs.push_back({k.codec, v.codec});
+    KVSWEEP_TRY(check_scales(map, static_cast<int>(index), pairs.back(), layer, where));
   }
   return LayerPairs::of_heads(std::move(pairs));
 }
@@ -245,7 +286,7 @@ Result<PrecisionMap> build_map(const File& file) {
     KVSWEEP_ASSIGN(map.scheme, implied_scheme(file));
   }
   for (size_t i = 0; i < file.layers.size(); ++i) {
-    KVSWEEP_ASSIGN(LayerPairs layer, build_layer(file, i, map.scheme));
+    KVSWEEP_ASSIGN(LayerPairs layer, build_layer(file, i, map));
     map.layers.push_back(std::move(layer));
   }
   return map;

@@ -30,6 +30,8 @@ OrderedJson scheme_json(const Scheme& scheme) {
   if (scheme.share > 0) json["share"] = scheme.share / 10.0;
   if (scheme.symmetric) json["symmetric"] = true;
   if (scheme.hadamard != Hadamard::none) json["hadamard"] = to_string(scheme.hadamard);
+  if (scheme.key_bias != KeyBias::none) json["key_bias"] = to_string(scheme.key_bias);
+  if (!scheme.ranges.empty()) json["ranges"] = OrderedJson(to_json(scheme.ranges));
   json["keys"] = side_json(scheme.key_axis(), scheme.group, scheme.key_window(Codec::int8));
   json["values"] = side_json(scheme.value_axis(), scheme.group, scheme.value_window(Codec::int8));
   return json;
@@ -48,6 +50,12 @@ Result<SchemeOptions> read_options(const Json& json, const Policy& policy,
   if (const auto hadamard = reader.optional_string("hadamard", 16)) {
     options.hadamard = reader.take(hadamard_from(*hadamard));
   }
+  if (const auto bias = reader.optional_string("key_bias", 16)) {
+    options.key_bias = reader.take(key_bias_from(*bias));
+  }
+  if (const Json* ranges = reader.object("ranges", true)) {
+    options.ranges = reader.take(ranges_from_json(*ranges, where + ".ranges"));
+  }
   const Json* keys = reader.object("keys");
   (void)reader.object("values");
   KVSWEEP_TRY(reader.done());
@@ -60,8 +68,9 @@ Result<SchemeOptions> read_options(const Json& json, const Policy& policy,
 }
 
 Result<Scheme> read_scheme(const Json& json, const Policy& policy, const std::string& where) {
-  KVSWEEP_TRY(
-      check_keys(json, {"name", "share", "symmetric", "hadamard", "keys", "values"}, where));
+  KVSWEEP_TRY(check_keys(
+      json, {"name", "share", "symmetric", "hadamard", "key_bias", "ranges", "keys", "values"},
+      where));
   KVSWEEP_ASSIGN(const SchemeOptions options, read_options(json, policy, where));
   const Result<Scheme> made = make_scheme(options);
   if (!made.ok()) return bad_input(where + ": " + made.error().message);

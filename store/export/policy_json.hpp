@@ -8,8 +8,8 @@
 //
 // prefill_quantized false: prompt queries see the originals (Prefill::exact). keep and block: the
 // window of core/window.hpp; `rule` instead of keep where a share stays exact, with "share" (0.1 to
-// 0.9) beside the name when it is not that of the bits. "symmetric" and "hadamard" when they are
-// set. group "head": the whole head.
+// 0.9) beside the name when it is not that of the bits. "symmetric", "hadamard", "key_bias" and
+// "ranges" (core/ranges.hpp) when they are set. group "head": the whole head.
 #pragma once
 
 #include <optional>

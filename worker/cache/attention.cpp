@@ -21,6 +21,7 @@ struct Workspace {
   std::vector<kernels::RowState> states;
   AlignedFloats page_tile;   // decoded or plain page, keys then values
   AlignedFloats exact_tile;  // the same tokens, exact
+  AlignedFloats bias_rows;   // [tokens][head_dim], what keys of the tile lack
   std::vector<uint8_t> rows;
   std::vector<int64_t> key_views;  // per query of the block
   std::vector<int64_t> value_views;
@@ -105,6 +106,7 @@ class QueryBlock {
   void tile(Span span);
   Sources sources(const std::vector<int64_t>& views, const Span& span) const;
   void build(const Side& side, const Sources& sources, const Span& span, int64_t view);
+  void add_key_bias(const Sources& sources, const Span& span);
   void score(const Span& span);
   void score_mixed(int64_t position, const Span& span);
   const float* queries_of(int64_t position, bool paged) const;
@@ -172,6 +174,7 @@ void QueryBlock::tile(Span span) {
   }
   const Sources key_sources = sources(work_.key_views, span);
   build(keys_, key_sources, span, work_.key_views[span.from - first_]);
+  if (queries_.key_bias.bias != nullptr) add_key_bias(key_sources, span);
   score(span);
   soften(span);
   const Sources value_sources = sources(work_.value_views, span);
@@ -197,6 +200,20 @@ void QueryBlock::build(const Side& side, const Sources& sources, const Span& spa
   const int64_t begin = std::max({span.start, span.sinks ? 0 : view, oldest(span.from)});
   const int64_t end = std::min(span.start + span.tokens, end_);
   side.exact_tile({span.start, begin, end}, head_, &work_.rows, work_.exact_tile.data());
+}
+
+// Both tiles: the exact tokens lack the bias too. Columns beyond the newest token stay as they are.
+void QueryBlock::add_key_bias(const Sources& sources, const Span& span) {
+  const auto count = static_cast<int>(std::min<int64_t>(span.tokens, end_ - span.start));
+  work_.bias_rows.resize(static_cast<size_t>(tokens_) * head_dim_);
+  float* rows = work_.bias_rows.data();
+  KeyTile tile{work_.exact_tile.data(), head_dim_, tokens_, span.start, count};
+  key_bias_rows(queries_.key_bias, tile, false, rows);
+  if (sources.exact) add_rows(rows, tile);
+  if (!sources.page) return;
+  if (keys_.hadamard()) key_bias_rows(queries_.key_bias, tile, true, rows);
+  tile.data = work_.page_tile.data();
+  add_rows(rows, tile);
 }
 
 void QueryBlock::score(const Span& span) {

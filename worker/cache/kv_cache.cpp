@@ -251,6 +251,10 @@ Status KvCache::append(int layer, const LayerInput& input) {
 
 void KvCache::attend(int layer, int kv_head, const Queries& queries) const {
   const Layer& l = state_->layers.at(layer);
+  if (keys_unbiased(layer) != (queries.key_bias.bias != nullptr)) {
+    throw std::logic_error("attend: layer " + std::to_string(layer) +
+                           " needs the bias of its keys, or has keys that hold it");
+  }
   attend_run(l.keys.of(kv_head), l.values.of(kv_head), kv_head, l.keys.tokens(), l.keys.pending(),
              queries);
 }
@@ -281,6 +285,10 @@ void KvCache::end_chunk() {
 const uint8_t* KvCache::page(int layer, bool values, int64_t token, int head) const {
   const Layer& l = state_->layers.at(layer);
   return (values ? l.values : l.keys).of(head).page(token);
+}
+
+bool KvCache::keys_unbiased(int layer) const {
+  return state_->layout->keys.at(layer).front().format.unbiased;
 }
 
 int64_t KvCache::coded(int layer, bool values, int head) const {

@@ -9,11 +9,13 @@
 
 #include "core/catalog/page_layout.hpp"
 #include "core/result.hpp"
+#include "worker/cache/key_bias.hpp"
 #include "worker/cache/pool.hpp"
 
 namespace kvsweep::cache {
 
-// New tokens of one layer: keys, values [tokens, kv_heads, head_dim], after RoPE, fp32.
+// New tokens of one layer: keys, values [tokens, kv_heads, head_dim], after RoPE, fp32. Keys lack
+// the bias of their projection where KvCache::keys_unbiased says so.
 struct LayerInput {
   const float* keys = nullptr;
   const float* values = nullptr;
@@ -79,6 +81,7 @@ class KvCache {
     float scale = 1.0f;
     int64_t window = 0;  // tokens a query sees, itself included (sliding window); 0 = all
     float softcap = 0;   // scaled scores become cap * tanh(s / cap) (Gemma 2); 0 = as they are
+    KeyBias key_bias;    // required where keys_unbiased, else nothing
   };
   void attend(int layer, int kv_head, const Queries& queries) const;
 
@@ -89,6 +92,10 @@ class KvCache {
   // with `head`, and how many tokens of that run are coded now.
   const uint8_t* page(int layer, bool values, int64_t token, int head = 0) const;
   int64_t coded(int layer, bool values, int head = 0) const;
+
+  // Whether this layer's keys are appended without the bias of their projection, which `attend`
+  // then adds (Format::unbiased).
+  bool keys_unbiased(int layer) const;
 
  private:
   struct State;

@@ -30,13 +30,19 @@ const codec::Codec* codec_of(const Format& format) {
   return codec;
 }
 
-// A codec that needs a calibrated constant gets 1: what one would gain is small, since the scales
-// beside it cover the range of keys and values (docs/decisions).
-codec::Variant variant_of(const codec::Codec* codec, const Format& format) {
+// nvfp4 without calibration has the tensor scale 1, which is part of what that format means
+// (docs/decisions/0006). A calibrated format without its constant stays without: the encoder
+// refuses it.
+codec::Variant variant_of(const codec::Codec* codec, const SideLayout& layout) {
   codec::Variant variant;
-  variant.symmetric = format.symmetric;
-  variant.calibrated = codec != nullptr && codec->calibration == codec::Calibration::required;
-  variant.constant = variant.calibrated ? 1.0f : 0.0f;
+  variant.symmetric = layout.format.symmetric;
+  variant.calibrated = layout.format.calibrated;
+  variant.constant = layout.constant;
+  const bool required = codec != nullptr && codec->calibration == codec::Calibration::required;
+  if (required && !variant.calibrated) {
+    variant.calibrated = true;
+    variant.constant = 1.0f;
+  }
   return variant;
 }
 
@@ -60,7 +66,7 @@ Side::Side(const SideLayout& layout, BaseType base, int64_t exact_tokens, SideNa
       base_(base),
       element_(element_of(base)),
       codec_(codec_of(layout.format)),
-      variant_(variant_of(codec_, layout.format)),
+      variant_(variant_of(codec_, layout)),
       row_bytes_(int64_t{layout.head_dim} * bytes_of(base)),
       exact_tokens_(exact_tokens),
       name_(name),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "worker/model/parallel.hpp"
 
 namespace kvsweep::engine {
@@ -11,8 +13,10 @@ Status CacheAttention::append(const model::AttentionCall& call) {
   std::vector<Status> outcomes(segments_.size());
   model::run_tasks(static_cast<int64_t>(segments_.size()), [&](int64_t i) {
     const Segment& segment = segments_[static_cast<size_t>(i)];
+    const float* keys =
+        segment.cache->keys_unbiased(call.layer) ? call.unbiased_keys : call.keys;
     outcomes[static_cast<size_t>(i)] =
-        segment.cache->append(call.layer, {call.keys + segment.first_row * width,
+        segment.cache->append(call.layer, {keys + segment.first_row * width,
                                            call.values + segment.first_row * width, segment.count});
   });
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -21,6 +25,12 @@ Status CacheAttention::append(const model::AttentionCall& call) {
     return Error{error.code, fmt::format("sequence {}: {}", segments_[i].sequence, error.message)};
   }
   return {};
+}
+
+bool CacheAttention::wants_unbiased_keys(int layer) const {
+  return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
+    return segment.cache->keys_unbiased(layer);
+  });
 }
 
 Status CacheAttention::attend(const model::AttentionCall& call) {
@@ -41,6 +51,10 @@ Status CacheAttention::attend(const model::AttentionCall& call) {
     queries.scale = call.scale;
     queries.window = call.window;
     queries.softcap = call.softcap;
+    if (segment.cache->keys_unbiased(call.layer)) {
+      queries.key_bias = {call.key_bias + int64_t{kv_head} * call.head_dim, call.rotary_channels,
+                          call.angles == nullptr ? nullptr : call.angles[segment.first_row]};
+    }
     segment.cache->attend(call.layer, kv_head, queries);
   });
   for (const Segment& segment : segments_) segment.cache->end_layer(call.layer);

@@ -26,6 +26,7 @@ class CacheAttention final : public model::AttentionSink {
 
   // numerics: names sequence, layer, head and token.
   Status attend(const model::AttentionCall& call) override;
+  bool wants_unbiased_keys(int layer) const override;
 
  private:
   Status append(const model::AttentionCall& call);

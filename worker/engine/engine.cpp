@@ -13,6 +13,7 @@
 #include "worker/engine/environment.hpp"
 #include "worker/engine/handlers.hpp"
 #include "worker/engine/layouts.hpp"
+#include "worker/engine/range_observer.hpp"
 #include "worker/engine/scoring.hpp"
 #include "worker/model/model.hpp"
 #include "worker/model/parallel.hpp"
@@ -29,6 +30,7 @@ struct Engine::State {
   std::unique_ptr<model::Model> model;
   BaselineCache baselines{kBaselineBudget};
 
+  Status check_map_fits(const PrecisionMap& map) const;
   Status check(const SequenceRequest& request, int64_t index) const;
   Status check_tokens(const std::vector<int32_t>& tokens, const char* what, int64_t index) const;
   int64_t score_bytes(const SequenceRequest& request) const;
@@ -60,6 +62,15 @@ struct Engine::State {
   using Baselines = std::vector<std::shared_ptr<const BaselineScores>>;
   Result<Baselines> score_baselines(const Pass& pass, const std::vector<size_t>& requests);
 };
+
+Status Engine::State::check_map_fits(const PrecisionMap& map) const {
+  KVSWEEP_TRY(check_map(map, model->geometry()));
+  if (map.scheme.key_bias != KeyBias::factored || model->has_key_bias()) return {};
+  return bad_input(fmt::format(
+      "the map factors out the bias of the key projection (key_bias: factored), but this {} model "
+      "has none, or normalises keys after it; remove the option",
+      model->geometry().family));
+}
 
 Status Engine::State::check_tokens(const std::vector<int32_t>& tokens, const char* what,
                                    int64_t index) const {
@@ -248,7 +259,7 @@ Result<std::vector<std::vector<SequenceOutput>>> Engine::run(
     const std::vector<PrecisionMap>& maps, const std::vector<SequenceRequest>& requests,
     const RunOptions& options) {
   State& state = *state_;
-  for (const PrecisionMap& map : maps) KVSWEEP_TRY(check_map(map, geometry()));
+  for (const PrecisionMap& map : maps) KVSWEEP_TRY(state.check_map_fits(map));
   std::vector<size_t> generated;
   std::vector<size_t> forced;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -272,11 +283,25 @@ Result<std::vector<std::vector<SequenceOutput>>> Engine::run(
   return outputs;
 }
 
+Result<ObservedRanges> Engine::observe_ranges(const std::vector<SequenceRequest>& requests,
+                                              const RunOptions& options,
+                                              std::vector<SequenceOutput>* outputs) {
+  auto observer = std::make_unique<RangeObserver>(std::move(state_->model));
+  RangeObserver& watching = *observer;
+  state_->model = std::move(observer);
+  auto ran = run(baseline_map({}, geometry().num_layers()), requests, options);
+  ObservedRanges ranges = watching.ranges();
+  state_->model = watching.take_model();
+  if (!ran.ok()) return ran.error();
+  if (outputs != nullptr) *outputs = std::move(ran).value();
+  return ranges;
+}
+
 Result<std::vector<float>> Engine::logits(const PrecisionMap& map,
                                           const std::vector<int32_t>& tokens, BaseType base,
                                           int chunk) {
   State& state = *state_;
-  KVSWEEP_TRY(check_map(map, geometry()));
+  KVSWEEP_TRY(state.check_map_fits(map));
   const CacheLayout layout = layout_of(map, geometry(), base);
   SequenceRequest request;
   request.prompt = tokens;

@@ -13,6 +13,7 @@
 #include "core/geometry.hpp"
 #include "core/measurement.hpp"
 #include "core/precision_map.hpp"
+#include "core/ranges.hpp"
 #include "core/result.hpp"
 
 namespace kvsweep::engine {
@@ -89,6 +90,12 @@ class Engine {
   Result<std::vector<SequenceOutput>> run(const PrecisionMap& map,
                                           const std::vector<SequenceRequest>& requests,
                                           const RunOptions& options);
+
+  // Runs all requests under the unquantized cache and says how large keys and values became. Errors
+  // as `run`. `outputs` may be nullptr.
+  Result<ObservedRanges> observe_ranges(const std::vector<SequenceRequest>& requests,
+                                        const RunOptions& options,
+                                        std::vector<SequenceOutput>* outputs);
 
   // Logits [tokens, vocab] in fp32 of every position of a teacher-forced pass; for parity tests
   // and benchmarks. `chunk` <= 0: the whole prompt at once.

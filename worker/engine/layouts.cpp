@@ -11,6 +11,16 @@ Job placed(Job job, const CacheLayout* layout, const CacheLayout* originals) {
   return job;
 }
 
+// Whether it is what plain_layout makes of `layout`.
+bool holds_originals(const CacheLayout& plain, const CacheLayout& layout) {
+  if (plain.page_tokens != layout.page_tokens || plain.sinks != layout.sinks) return false;
+  for (size_t i = 0; i < layout.keys.size(); ++i) {
+    const bool unbiased = layout.keys[i].front().format.unbiased;
+    if (plain.keys[i].front().format.unbiased != unbiased) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CacheLayout layout_of(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base) {
@@ -36,7 +46,7 @@ Layouts::Layouts(const std::vector<PrecisionMap>& maps, const ModelGeometry& geo
 
 const CacheLayout* Layouts::originals_of(const CacheLayout& layout) {
   for (const CacheLayout* plain : originals_) {
-    if (plain->page_tokens == layout.page_tokens && plain->sinks == layout.sinks) return plain;
+    if (holds_originals(*plain, layout)) return plain;
   }
   originals_.push_back(&layouts_.emplace_back(plain_layout(layout)));
   return originals_.back();

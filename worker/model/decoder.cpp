@@ -32,7 +32,8 @@ class Decoder final : public Model {
       : config_(std::move(config)),
         geometry_(config_.geometry()),
         weights_(std::move(weights)),
-        angles_(config_.ropes.size()) {
+        angles_(config_.ropes.size()),
+        past_angles_(config_.ropes.size()) {
     for (const RopeConfig& rope : config_.ropes) tables_.emplace_back(rope, config_.head_dim);
   }
 
@@ -40,6 +41,7 @@ class Decoder final : public Model {
   int64_t vocab_size() const override { return config_.vocab; }
   bool batch_invariant() const override { return weights_.batch_invariant; }
   bool lengths_agree(int64_t a, int64_t b) const override;
+  bool has_key_bias() const override;
   Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) override;
 
  private:
@@ -51,6 +53,8 @@ class Decoder final : public Model {
   void add_delta(const std::vector<float>& norm, int64_t rows, float* delta, float* x) const;
   Status attention_block(int index, int64_t rows, float* x, AttentionSink& attention);
   AttentionCall attention_call(int index, int64_t rows);
+  void add_key_bias(const DecoderLayer& layer, int64_t rows, float* qkv) const;
+  void place_unbiased_keys(int index, int64_t rows, const float* qkv);
   void split_rows(int index, int64_t rows, float* qkv);
   void place(int rope, int64_t row, const float* in, int heads, float* out) const;
   void normalise_heads(const std::vector<float>& norm, int heads, float* x) const;
@@ -62,7 +66,9 @@ class Decoder final : public Model {
   DecoderWeights weights_;
   std::vector<RopeTables> tables_;                 // of config_.ropes
   std::vector<std::vector<const float*>> angles_;  // [ropes][rows of the batch]
-  Buffer hidden_, normed_, wide_, queries_, keys_, values_, mixed_, delta_, logits_;
+  // [ropes][rows of the batch], of all positions so far
+  std::vector<std::vector<const float* const*>> past_angles_;
+  Buffer hidden_, normed_, wide_, queries_, keys_, unbiased_keys_, values_, mixed_, delta_, logits_;
 };
 
 // work(first, count) over blocks of rows, in parallel.
@@ -86,6 +92,11 @@ void Decoder::look_up_angles(const Batch& batch) {
     angles_[rope].resize(batch.tokens.size());
     for (size_t row = 0; row < batch.tokens.size(); ++row) {
       angles_[rope][row] = tables_[rope].row(batch.lengths[row], batch.positions[row]);
+    }
+    if (!has_key_bias()) continue;
+    past_angles_[rope].resize(batch.tokens.size());
+    for (size_t row = 0; row < batch.tokens.size(); ++row) {
+      past_angles_[rope][row] = tables_[rope].rows(batch.lengths[row]);
     }
   }
 }
@@ -152,6 +163,32 @@ void Decoder::place(int rope, int64_t row, const float* in, int heads, float* ou
   }
 }
 
+// Norms of keys are not linear: what they change cannot be taken apart.
+bool Decoder::has_key_bias() const {
+  return std::all_of(weights_.layers.begin(), weights_.layers.end(), [](const DecoderLayer& layer) {
+    return !layer.k_bias.empty() && layer.norms.k_norm.empty();
+  });
+}
+
+void Decoder::add_key_bias(const DecoderLayer& layer, int64_t rows, float* qkv) const {
+  const int64_t width = layer.qkv.out();
+  for (int64_t row = 0; row < rows; ++row) {
+    add_to(qkv + row * width + query_width(), layer.k_bias.data(), kv_width());
+  }
+}
+
+void Decoder::place_unbiased_keys(int index, int64_t rows, const float* qkv) {
+  const int rope = config_.layers[static_cast<size_t>(index)].rope;
+  const int64_t width = query_width() + 2 * kv_width();
+  float* out = unbiased_keys_.rows(rows, kv_width());
+  over_rows(rows, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      place(rope, row, qkv + row * width + query_width(), config_.kv_heads,
+            out + row * kv_width());
+    }
+  });
+}
+
 void Decoder::split_rows(int index, int64_t rows, float* qkv) {
   const DecoderLayer& layer = weights_.layers[static_cast<size_t>(index)];
   const int rope = config_.layers[static_cast<size_t>(index)].rope;
@@ -187,6 +224,14 @@ AttentionCall Decoder::attention_call(int index, int64_t rows) {
   call.keys = keys_.rows(rows, kv_width());
   call.values = values_.rows(rows, kv_width());
   call.out = mixed_.rows(rows, query_width());
+  const int rope = config_.layers[static_cast<size_t>(index)].rope;
+  if (has_key_bias()) {
+    call.key_bias = weights_.layers[static_cast<size_t>(index)].k_bias.data();
+    if (rope >= 0) {
+      call.rotary_channels = tables_[static_cast<size_t>(rope)].rotary_channels();
+      call.angles = past_angles_[static_cast<size_t>(rope)].data();
+    }
+  }
   return call;
 }
 
@@ -195,8 +240,12 @@ Status Decoder::attention_block(int index, int64_t rows, float* x, AttentionSink
   const float* normed = before(layer.norms.before_attention, rows, x);
   float* qkv = wide_.rows(rows, layer.qkv.out());
   layer.qkv.apply(normed, rows, qkv);
+  const bool unbiased = has_key_bias() && attention.wants_unbiased_keys(index);
+  if (unbiased) place_unbiased_keys(index, rows, qkv);
+  if (!layer.k_bias.empty()) add_key_bias(layer, rows, qkv);
   split_rows(index, rows, qkv);
-  const AttentionCall call = attention_call(index, rows);
+  AttentionCall call = attention_call(index, rows);
+  if (unbiased) call.unbiased_keys = unbiased_keys_.rows(rows, kv_width());
   KVSWEEP_TRY(attention.attend(call));
   float* delta = delta_.rows(rows, config_.hidden);
   layer.out.apply(call.out, rows, delta);

@@ -32,10 +32,11 @@ struct LayerNorms {
 
 struct DecoderLayer {
   LayerNorms norms;
-  Linear qkv;      // hidden -> (heads + 2 kv_heads) head_dim
-  Linear out;      // heads head_dim -> hidden
-  Linear gate_up;  // hidden -> 2 intermediate
-  Linear down;     // intermediate -> hidden
+  Linear qkv;                 // hidden -> (heads + 2 kv_heads) head_dim
+  Linear out;                 // heads head_dim -> hidden
+  Linear gate_up;             // hidden -> 2 intermediate
+  Linear down;                // intermediate -> hidden
+  std::vector<float> k_bias;  // [kv_heads head_dim], which qkv does not add; empty: none
 };
 
 struct DecoderWeights {

@@ -21,7 +21,13 @@ class Packer {
     std::string name;  // without ".weight"
     int64_t out = 0;
   };
-  Result<Linear> linear(const std::vector<Part>& parts, int64_t in, bool biased) {
+  // Rows of a bias that the matrix is not to add: they move to `rows`.
+  struct HeldBack {
+    int64_t first = 0;
+    std::vector<float> rows;
+  };
+  Result<Linear> linear(const std::vector<Part>& parts, int64_t in, bool biased,
+                        HeldBack* held = nullptr) {
     int64_t out = 0;
     for (const Part& part : parts) out += part.out;
     // Sizes come from config.json: nothing larger than the files is ever allocated.
@@ -38,6 +44,11 @@ class Packer {
       KVSWEEP_TRY(files_.read(part.name + ".weight", {part.out, in}, weight_.data() + row * in));
       if (biased) KVSWEEP_TRY(files_.read(part.name + ".bias", {part.out}, bias_.data() + row));
       row += part.out;
+    }
+    if (biased && held != nullptr) {
+      const auto from = bias_.begin() + held->first;
+      std::copy_n(from, held->rows.size(), held->rows.begin());
+      std::fill_n(from, held->rows.size(), 0.0f);
     }
     return gemm_.pack(weight_.data(), out, in, biased ? bias_.data() : nullptr);
   }
@@ -97,16 +108,18 @@ Result<DecoderLayer> read_layer(Packer& packer, const DecoderConfig& config, siz
   const std::string base = fmt::format("model.layers.{}.", index);
   const int64_t q = int64_t{config.heads} * config.head_dim;
   KVSWEEP_ASSIGN(LayerNorms norms, read_norms(packer, config, base));
+  Packer::HeldBack k_bias{q, {}};
+  if (config.qkv_bias) k_bias.rows.resize(static_cast<size_t>(config.kv_heads) * config.head_dim);
   KVSWEEP_ASSIGN(Linear qkv,
-                 packer.linear(qkv_parts(config, base), config.hidden, config.qkv_bias));
+                 packer.linear(qkv_parts(config, base), config.hidden, config.qkv_bias, &k_bias));
   KVSWEEP_ASSIGN(Linear out,
                  packer.linear({{base + "self_attn.o_proj", config.hidden}}, q, config.out_bias));
   KVSWEEP_ASSIGN(Linear gate_up,
                  packer.linear(gate_up_parts(config, base), config.hidden, config.mlp_bias));
   KVSWEEP_ASSIGN(Linear down, packer.linear({{base + "mlp.down_proj", config.hidden}},
                                             config.intermediate, config.mlp_bias));
-  return DecoderLayer{std::move(norms), std::move(qkv), std::move(out), std::move(gate_up),
-                      std::move(down)};
+  return DecoderLayer{std::move(norms),   std::move(qkv),  std::move(out),
+                      std::move(gate_up), std::move(down), std::move(k_bias.rows)};
 }
 
 Status check_memory(const WeightFiles& files, const std::string& model_dir) {

@@ -37,6 +37,16 @@ struct AttentionCall {
   const float* keys = nullptr;     // [rows, kv_heads, head_dim], after RoPE
   const float* values = nullptr;   // [rows, kv_heads, head_dim]
   float* out = nullptr;            // [rows, heads, head_dim], all of it must be written
+
+  // The bias b of the key projection, where it can be left out: RoPE is linear, so a key is
+  // RoPE(W x, p) + RoPE(b, p). nullptr where there is none, or where keys are normalised after it.
+  const float* key_bias = nullptr;       // [kv_heads, head_dim], before RoPE
+  const float* unbiased_keys = nullptr;  // [rows, kv_heads, head_dim], RoPE(W x, p), where the sink
+                                         // wants them beside `keys`
+  int rotary_channels = 0;          // that RoPE turns, in pairs (i, i + rotary_channels / 2)
+  // angles[row][p] of positions 0 .. the row's own: rotary_channels / 2 cosines, then the sines, as
+  // the row's sequence has them. nullptr without rotation.
+  const float* const* const* angles = nullptr;
 };
 
 class AttentionSink {
@@ -44,6 +54,12 @@ class AttentionSink {
   virtual ~AttentionSink() = default;
   // An error ends the forward pass and is its result.
   virtual Status attend(const AttentionCall& call) = 0;
+  // Whether it wants this layer's keys without their bias too. Asked before each call of `attend`;
+  // granted where the model has a key bias (Model::has_key_bias).
+  virtual bool wants_unbiased_keys(int layer) const {
+    static_cast<void>(layer);
+    return false;
+  }
 };
 
 // Receives logits in blocks, so that [rows, vocab] never exists at once.
@@ -69,6 +85,9 @@ class Model {
   // Whether two sequences that differ only in their Batch::lengths have equal keys at equal
   // positions, so that one may take over the other's.
   virtual bool lengths_agree(int64_t a, int64_t b) const = 0;
+
+  // Whether every layer has a key bias that AttentionCall can give apart from the keys.
+  virtual bool has_key_bias() const = 0;
 
   virtual Status forward(const Batch& batch, AttentionSink& attention, LogitSink& logits) = 0;
 };

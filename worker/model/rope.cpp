@@ -133,11 +133,8 @@ void RopeTable::reserve(int64_t positions) {
       std::memcpy(row + half_, sines.const_data_ptr<float>() + i * half_, half_ * sizeof(float));
     }
     blocks_.push_back(std::move(block));
+    for (int64_t i = 0; i < kBlock; ++i) rows_.push_back(blocks_.back().data() + i * 2 * half_);
   }
-}
-
-const float* RopeTable::row(int64_t position) const {
-  return blocks_[static_cast<size_t>(position / kBlock)].data() + (position % kBlock) * 2 * half_;
 }
 
 const float* RopeTables::row(int64_t length, int64_t position) {
@@ -148,6 +145,10 @@ const float* RopeTables::row(int64_t length, int64_t position) {
   }
   table->second.reserve(position + 1);
   return table->second.row(position);
+}
+
+const float* const* RopeTables::rows(int64_t length) const {
+  return tables_.at(length_class(config_, length)).rows();
 }
 
 void RopeTables::trim() {

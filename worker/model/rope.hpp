@@ -33,13 +33,16 @@ class RopeTable {
 
   void reserve(int64_t positions);  // makes positions below `positions` available
   // One cosine for each pair of channels, then as many sines.
-  const float* row(int64_t position) const;
+  const float* row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }
+  // The same of all positions reserved, by position; valid until more are reserved.
+  const float* const* rows() const { return rows_.data(); }
 
  private:
   int64_t half_;
   float scale_;
   std::vector<float> inv_freq_;
   std::vector<std::vector<float>> blocks_;  // kBlock positions each
+  std::vector<const float*> rows_;
 };
 
 // The tables of one setting: one, or one for each class of lengths. Not thread-safe.
@@ -51,6 +54,8 @@ class RopeTables {
   // The row of `position` in a sequence that may have `length` tokens in the end. Valid until
   // `trim`.
   const float* row(int64_t length, int64_t position);
+  // RopeTable::rows of such a sequence, of which a row was asked for; valid until the next `row`.
+  const float* const* rows(int64_t length) const;
   // Forgets all tables when there are many, as dynamic scaling makes one for each length.
   void trim();
 

@@ -204,6 +204,13 @@ Result<wire::MapMeasurements> EngineRunner::State::measure_map(const wire::Unit&
                                                                const Prepared& prepared,
                                                                engine::RunOptions run) {
   KVSWEEP_TRY(check_map(map, model->engine.geometry()));
+  const std::string& ranged = map.scheme.ranges.model_hash;
+  if (!ranged.empty() && ranged != unit.model_hash) {
+    return bad_input(fmt::format(
+        "the ranges of the calibrated constants were observed on a model with hash {}, but this "
+        "one has {}; make them for this model with `kvsweep calibrate`",
+        ranged.substr(0, 12), unit.model_hash.substr(0, 12)));
+  }
   if (unit.mode == RunMode::generate) {
     run.stop = [&](int64_t index, const std::vector<int32_t>& tokens) {
       return ends_with_stop(model->tokenizer, tokens, prepared.examples[index].stops);

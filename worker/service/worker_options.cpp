@@ -76,6 +76,12 @@ Status set_check_data(const std::string& text, WorkerOptions& options) {
   return {};
 }
 
+Status set_calibrate(const std::string& text, WorkerOptions& options) {
+  options.action = WorkerOptions::Action::calibrate;
+  options.model = text;
+  return {};
+}
+
 Status set_once(const std::string&, WorkerOptions& options) {
   options.once = true;
   return {};
@@ -137,6 +143,13 @@ const std::map<std::string, Option>& option_table() {
         numeric("--shots", &WorkerOptions::text_shots, 0, 1 << 20)}},
       {"--split", {"NAME", "split of the examples to write", words(&WorkerOptions::text_split)}},
       {"--inspect", {"MODEL", "print what a model is and what is refused, as JSON", set_inspect}},
+      {"--calibrate",
+       {"MODEL", "write ranges of keys and values and end; see `kvsweep calibrate --help`",
+        set_calibrate}},
+      {"--task", {"NAME", "task that --calibrate runs", words(&WorkerOptions::text_kind)}},
+      {"--out", {"FILE", "where --calibrate writes", words(&WorkerOptions::out)}},
+      {"--baseline-kv",
+       {"TYPE", "cache of --calibrate: fp32, fp16 or bf16", words(&WorkerOptions::base)}},
       {"--once", {"", "leave after one unit of work", set_once}},
       {"--version", {"", "print the version", action(Action::version)}},
       {"--probe", {"", "print what this machine offers, as JSON", action(Action::probe)}},

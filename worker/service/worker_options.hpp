@@ -11,7 +11,18 @@
 namespace kvsweep::service {
 
 struct WorkerOptions {
-  enum class Action { serve, check_data, corpus, examples, score, inspect, version, probe, help };
+  enum class Action {
+    serve,
+    check_data,
+    corpus,
+    examples,
+    score,
+    inspect,
+    calibrate,
+    version,
+    probe,
+    help
+  };
   Action action = Action::serve;
   std::string endpoint;            // --connect
   int threads = 0;                 // --threads; 0 = every core of this process
@@ -22,8 +33,11 @@ struct WorkerOptions {
   int64_t idle_timeout_s = 0;      // --idle-timeout
   bool once = false;               // --once
   std::string log_level = "info";  // --log-level
-  std::string model;               // --inspect
-  // Of --corpus KIND, --examples TASK and --score DIR, which write texts and end.
+  std::string model;               // --inspect, --calibrate
+  std::string out;                 // --out, of --calibrate; "" = standard output
+  std::string base = "fp16";       // --baseline-kv, of --calibrate
+  // Of --corpus KIND, --examples TASK and --score DIR, which write texts and end, and of
+  // --calibrate with --task.
   std::string text_kind;
   int64_t text_count = 10;                // --count, lines
   std::optional<int64_t> text_seed;       // --seed

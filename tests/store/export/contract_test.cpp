@@ -17,7 +17,7 @@ using test::must;
 using ::testing::HasSubstr;
 
 // A scheme with any of its options.
-Scheme random_scheme(std::mt19937& random, bool integers) {
+Scheme random_scheme(std::mt19937& random, bool integers, int layers) {
   const SchemeInfo* info = &schemes()[random() % schemes().size()];
   if (integers && info->codecs == SchemeCodecs::fp8) info = &schemes()[0];
   SchemeOptions options;
@@ -37,6 +37,14 @@ Scheme random_scheme(std::mt19937& random, bool integers) {
   if (random() % 3 == 0) options.sinks = static_cast<int>(random() % 65);
   if (random() % 3 == 0) options.hadamard = static_cast<Hadamard>(random() % 4);
   if (!fixed && random() % 3 == 0) options.symmetric = true;
+  if (random() % 3 == 0) options.key_bias = KeyBias::factored;
+  if (info->codecs != SchemeCodecs::integers && random() % 3 == 0) {
+    options.ranges.emplace();
+    for (int i = 0; i < layers; ++i) {
+      options.ranges->keys.push_back(static_cast<float>(1 + random() % 100000) * 1e-3f);
+      options.ranges->values.push_back(static_cast<float>(1 + random() % 100000) * 1e-3f);
+    }
+  }
   return must(make_scheme(options));
 }
 
@@ -56,7 +64,7 @@ struct MapShape {
 };
 
 PrecisionMap random_map(std::mt19937& random, const MapShape& shape) {
-  PrecisionMap map{random_scheme(random, shape.integers), {}};
+  PrecisionMap map{random_scheme(random, shape.integers, shape.layers), {}};
   while (map.num_layers() < shape.layers) {
     std::vector<Pair> heads(1);
     if (random() % 3 == 0) heads.resize(static_cast<size_t>(std::max(1, shape.per_head)));

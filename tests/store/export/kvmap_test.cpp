@@ -197,6 +197,32 @@ TEST_F(KvmapTest, ReadsAnotherToolsFile) {
   EXPECT_FALSE(imported.base.has_value());
 }
 
+// A map with calibrated constants says its scales, as engines read them, and is refused by name
+// without what they follow from.
+TEST_F(KvmapTest, CalibratedConstantsAreNeverAssumed) {
+  SchemeOptions options;
+  options.name = "fp8";
+  options.ranges = Ranges{"hash", {448.0f, 20.1f}, {3.0f, 0.5f}};
+  ExportInput input;
+  input.geometry = test::sample_geometry(2);
+  input.map = uniform_map(must(make_scheme(options)), 2, {Codec::fp8_e4m3, Codec::fp8_e4m3});
+  const std::string text = must(export_map("kvmap", input)).text;
+  EXPECT_EQ(must(import_text(text)).map, input.map);
+  Json file = Json::parse(text);
+  EXPECT_EQ(file["layers"][0]["k_scale"], 1.0);
+  EXPECT_EQ(file["layers"][1]["k_scale"].get<float>(), 20.1f / 448.0f);
+  Json missing = file;
+  missing["policy"]["scheme"].erase("ranges");
+  const auto without = import_text(missing.dump());
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message, HasSubstr("needs a calibrated constant"));
+  EXPECT_THAT(without.error().message, HasSubstr("layer 0"));
+  file["layers"][1]["v_scale"] = 1.0;
+  const auto edited = import_text(file.dump());
+  ASSERT_FALSE(edited.ok());
+  EXPECT_THAT(edited.error().message, HasSubstr("layer 1: \"v_scale\" is 1.0"));
+}
+
 struct Refusal {
   const char* name;
   const char* pointer;  // JSON pointer of what is replaced; value "-" removes it
