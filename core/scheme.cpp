@@ -66,7 +66,7 @@ Status check_group(const SchemeInfo& scheme, int group) {
 
 Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, int residual,
                       int group) {
-  if (scheme.window != WindowRule::tokens) {
+  if (!scheme.counts_tokens()) {
     if (!options.residual || *options.residual == 0) return {};
     return bad_input("scheme " + std::string(scheme.name) +
                      " keeps a share of the tokens exact, not a number of them; use `share` "
@@ -76,6 +76,7 @@ Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, in
   if (residual < 0 || residual > kMaxResidual) {
     return out_of_range("residual", residual, kMaxResidual, "tokens");
   }
+  if (scheme.window == WindowRule::recode) return {};  // groups run over whatever is there
   if (channel_keys(scheme) && (residual == 0 || residual % group != 0)) {
     return bad_input("residual " + std::to_string(residual) + " does not fit scheme " +
                      std::string(scheme.name) + " with group " + std::to_string(group) +
@@ -87,7 +88,7 @@ Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, in
 
 Status check_share(const SchemeInfo& scheme, const SchemeOptions& options) {
   if (!options.share) return {};
-  if (scheme.window == WindowRule::tokens) {
+  if (scheme.counts_tokens()) {
     return bad_input("scheme " + std::string(scheme.name) +
                      " keeps a number of tokens exact, not a share of them; use `residual` "
                      "instead of `share`");
@@ -109,6 +110,21 @@ Status check_variants(const SchemeInfo& scheme, const SchemeOptions& options) {
   return {};
 }
 
+// What is published has no such options, and codes its prompt after the prompt has seen itself.
+Status check_reference(const SchemeInfo& scheme, const SchemeOptions& options) {
+  if (!scheme.reference()) return {};
+  const auto no = [&](const std::string& what) {
+    return bad_input("scheme " + std::string(scheme.name) + " has no " + what +
+                     ": it reproduces published code; leave the option out, or take one of the "
+                     "schemes that are no reference (see `kvsweep list schemes`)");
+  };
+  if (options.sinks.value_or(0) != 0) return no("`sinks`");
+  if (options.symmetric.value_or(false)) return no("symmetric form");
+  if (options.hadamard.value_or(Hadamard::none) != Hadamard::none) return no("`hadamard`");
+  if (options.prefill.value_or(Prefill::exact) != Prefill::exact) return no("`prefill: stepwise`");
+  return {};
+}
+
 // The default of the table, raised to a whole group where keys are coded per channel.
 int default_residual(const SchemeInfo& scheme, int group) {
   if (!channel_keys(scheme) || scheme.window != WindowRule::tokens) return scheme.residual;
@@ -126,11 +142,40 @@ Window share_window(const Scheme& scheme, Codec codec) {
   return {0, scheme.group, scheme.info().window, share_of(scheme, codec)};
 }
 
+// KVTuner counts the tokens of its residual from the second on: with R = 0 it holds one all the
+// same, and the second one flushes it.
+Window recode_window(const Scheme& scheme) {
+  return {0, std::max(2, scheme.residual), WindowRule::recode, 0};
+}
+
 Format format_of(const Scheme& scheme, Codec codec, Axis axis, bool hadamard) {
   if (codec == Codec::base) return {};
   const CodecInfo& entry = info(codec);
   const int group = entry.group == kAnyGroup ? scheme.group : entry.group;
   return {codec, axis, group, scheme.symmetric && entry.integer(), hadamard};
+}
+
+// KVTuner's arithmetic is that of a whole scheme, KVmix's word that of 3-bit keys.
+Format with_arithmetic(Format format, Arithmetic arithmetic, bool keys) {
+  if (!format.quantized() || arithmetic == Arithmetic::native) return format;
+  if (arithmetic != Arithmetic::pack11) {
+    format.arithmetic = arithmetic;
+  } else if (keys && format.codec == Codec::int3) {
+    format.arithmetic = arithmetic;
+    format.group = kPackedTokens;
+  }
+  return format;
+}
+
+std::string reference_objection(const SchemeInfo& scheme, Pair pair) {
+  const std::string name(scheme.name);
+  if (scheme.window == WindowRule::recode && (pair.k == Codec::int3 || pair.v == Codec::int3)) {
+    return "scheme " + name + " knows int8, int4 and int2 only, not int3";
+  }
+  if (scheme.arithmetic == Arithmetic::pack11 && pair.v == Codec::int3) {
+    return "scheme " + name + " knows int3 for keys only: the published code packs values by 32";
+  }
+  return "";
 }
 
 bool is_fp8(Codec codec) {
@@ -157,9 +202,18 @@ std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis
 
 const std::vector<SchemeInfo>& schemes() {
   static const std::vector<SchemeInfo> kTable = {
-#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, window, residual, prefill, codecs, text) \
-  {name,     Axis::k_axis,     Axis::v_axis,         group, WindowRule::window,                  \
-   residual, Prefill::prefill, SchemeCodecs::codecs, text},
+#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, window, residual, prefill, codecs, \
+                       arithmetic, text)                                                   \
+  {name,                                                                                   \
+   Axis::k_axis,                                                                           \
+   Axis::v_axis,                                                                           \
+   group,                                                                                  \
+   WindowRule::window,                                                                     \
+   residual,                                                                               \
+   Prefill::prefill,                                                                       \
+   SchemeCodecs::codecs,                                                                   \
+   Arithmetic::arithmetic,                                                                 \
+   text},
 #include "core/catalog/schemes.def"
 #undef KVSWEEP_SCHEME
   };
@@ -196,25 +250,33 @@ const SchemeInfo& Scheme::info() const {
 }
 
 Format Scheme::key_format(Codec codec) const {
-  return format_of(*this, codec, key_axis(),
-                   hadamard == Hadamard::keys || hadamard == Hadamard::both);
+  const Format format =
+      format_of(*this, codec, key_axis(), hadamard == Hadamard::keys || hadamard == Hadamard::both);
+  return with_arithmetic(format, info().arithmetic, true);
 }
 
 Format Scheme::value_format(Codec codec) const {
-  return format_of(*this, codec, value_axis(),
-                   hadamard == Hadamard::values || hadamard == Hadamard::both);
+  const Format format = format_of(*this, codec, value_axis(),
+                                  hadamard == Hadamard::values || hadamard == Hadamard::both);
+  return with_arithmetic(format, info().arithmetic, false);
 }
 
 // Tokens per channel code in whole blocks of `residual` (KIVI flushes its key residual at once
 // when it is full); a side coded per token keeps `residual` tokens exact and codes one per step.
 Window Scheme::key_window(Codec codec) const {
-  if (info().window != WindowRule::tokens) return share_window(*this, codec);
+  if (info().window == WindowRule::recode) return recode_window(*this);
+  if (info().window != WindowRule::tokens) {
+    Window window = share_window(*this, codec);
+    if (key_format(codec).arithmetic == Arithmetic::pack11) window.block = kPackedTokens;
+    return window;
+  }
   if (key_axis() == Axis::channel) return {1, residual};
   return {residual, 1};
 }
 
 // KIVI keeps exactly `residual` values besides the one of the current step.
 Window Scheme::value_window(Codec codec) const {
+  if (info().window == WindowRule::recode) return recode_window(*this);
   if (info().window != WindowRule::tokens) return share_window(*this, codec);
   const int current = key_axis() == Axis::channel ? 1 : 0;
   return {residual + current, 1};
@@ -226,6 +288,7 @@ int Scheme::page_tokens() const {
 }
 
 std::string Scheme::objection(Pair pair) const {
+  if (const std::string why = reference_objection(info(), pair); !why.empty()) return why;
   const std::string keys = side_objection(info(), "keys", key_axis(), pair.k);
   return keys.empty() ? side_objection(info(), "values", value_axis(), pair.v) : keys;
 }
@@ -239,6 +302,7 @@ Result<Scheme> make_scheme(const SchemeOptions& options) {
   KVSWEEP_TRY(check_residual(*info, options, residual, group));
   KVSWEEP_TRY(check_share(*info, options));
   KVSWEEP_TRY(check_variants(*info, options));
+  KVSWEEP_TRY(check_reference(*info, options));
 
   Scheme scheme;
   scheme.name = info->name;
@@ -255,7 +319,7 @@ Result<Scheme> make_scheme(const SchemeOptions& options) {
 std::string described(const Scheme& scheme) {
   std::string text =
       scheme.name + ", group " + (scheme.group == 0 ? "head" : std::to_string(scheme.group));
-  if (scheme.info().window == WindowRule::tokens) {
+  if (scheme.info().counts_tokens()) {
     text += ", residual " + std::to_string(scheme.residual);
   } else if (scheme.share > 0) {
     text += ", share 0." + std::to_string(scheme.share);
@@ -265,7 +329,8 @@ std::string described(const Scheme& scheme) {
   if (scheme.hadamard != Hadamard::none) {
     text += ", hadamard " + std::string(to_string(scheme.hadamard));
   }
-  return text + ", prefill " + std::string(to_string(scheme.prefill));
+  text += ", prefill " + std::string(to_string(scheme.prefill));
+  return text + (scheme.info().reference() ? ", simulated" : "");
 }
 
 std::vector<Pair> default_candidates(const Scheme& scheme) {
@@ -284,7 +349,7 @@ SchemeOptions options_of(const Scheme& scheme) {
   SchemeOptions options;
   options.name = scheme.name;
   options.group = scheme.group;
-  if (scheme.info().window == WindowRule::tokens) options.residual = scheme.residual;
+  if (scheme.info().counts_tokens()) options.residual = scheme.residual;
   if (scheme.share > 0) options.share = scheme.share;
   if (scheme.sinks > 0) options.sinks = scheme.sinks;
   options.prefill = scheme.prefill;

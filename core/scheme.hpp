@@ -39,7 +39,15 @@ struct SchemeInfo {
   int residual;
   Prefill prefill;
   SchemeCodecs codecs;
+  Arithmetic arithmetic;
   std::string_view summary;
+
+  // Reproduces published code: simulated and slow, for comparisons, with no options of ours.
+  bool reference() const { return arithmetic != Arithmetic::native; }
+  // Whether `residual` is an option of it.
+  bool counts_tokens() const {
+    return window == WindowRule::tokens || window == WindowRule::recode;
+  }
 };
 const std::vector<SchemeInfo>& schemes();
 
@@ -48,7 +56,8 @@ const std::vector<SchemeInfo>& schemes();
 struct Scheme {
   std::string name = "per-token";
   int group = 0;     // elements that share parameters, of both sides; 0 = head
-  int residual = 0;  // newest tokens that stay exact (WindowRule::tokens)
+  int residual = 0;  // newest tokens that stay exact (WindowRule::tokens), or come between two
+                     // codings (recode: at least 2, since the first new token never causes one)
   int share = 0;     // tenths that stay exact (the other rules); 0 = what the codec's bits say
   int sinks = 0;     // first tokens that stay exact
   Prefill prefill = Prefill::stepwise;
@@ -95,7 +104,8 @@ Result<Scheme> make_scheme(const SchemeOptions& options);
 // what the scheme has instead, and the base type.
 std::vector<Pair> default_candidates(const Scheme& scheme);
 
-// "kivi, group 32, residual 32, prefill exact", with what else is set.
+// "kivi, group 32, residual 32, prefill exact", with what else is set; ends in ", simulated" for a
+// reference scheme.
 std::string described(const Scheme& scheme);
 
 // The options that make this scheme, all set that it has.

@@ -55,7 +55,7 @@ BatchRunner::BatchRunner(model::Model& model, const CacheLayout& layout, cache::
 Status BatchRunner::admit(const std::vector<Job>& jobs) {
   while (next_job_ < jobs.size() && static_cast<int>(active_.size()) < options_.max_batch) {
     const Job& job = jobs[next_job_];
-    const int64_t bytes = layout_.bytes(job.most_tokens, 1, job.prompt_tokens);
+    const int64_t bytes = layout_.allocated_bytes(job.most_tokens, job.prompt_tokens);
     if (bytes > pool_.budget_bytes()) {
       return Error{ErrorCode::oom,
                    fmt::format("sequence {} needs {} of KV cache for {} tokens, more than the "
@@ -98,7 +98,8 @@ Status BatchRunner::plan(const std::vector<Job>& jobs) {
   for (Active& active : active_) {
     const int64_t left = pending(active);
     if (left == 1 || room == 0) continue;
-    const int64_t count = std::min(left, room);
+    const int64_t prompt = jobs[static_cast<size_t>(active.job)].prompt_tokens;
+    const int64_t count = layout_.longest_chunk(active.fed, prompt, std::min(left, room));
     KVSWEEP_TRY(plan_one(active, count));
     room -= count;
   }
