@@ -19,7 +19,7 @@ bool any_failed(const coordinator::RunReport& report) {
 
 // What a reference scheme measures is true, but the bytes beside it are those of what is published.
 void note_reference(const StudySpec& study, ProgressPrinter& printer) {
-  if (!study.scheme.info().reference()) return;
+  if (!is_reference_scheme(study.scheme.name)) return;
   printer.line(fmt::format(
       "study {}: scheme {} reproduces published code; it is simulated and slow, and its bytes are "
       "those of the published formula",

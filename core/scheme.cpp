@@ -220,6 +220,11 @@ const std::vector<SchemeInfo>& schemes() {
   return kTable;
 }
 
+bool is_reference_scheme(std::string_view name) {
+  const SchemeInfo* found = find_scheme(name);
+  return found != nullptr && found->reference();
+}
+
 std::string_view to_string(Prefill prefill) {
   return prefill == Prefill::stepwise ? "stepwise" : "exact";
 }

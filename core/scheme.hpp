@@ -50,6 +50,7 @@ struct SchemeInfo {
   }
 };
 const std::vector<SchemeInfo>& schemes();
+bool is_reference_scheme(std::string_view name);  // false for a name that no scheme has
 
 // A scheme with every option settled. Made by make_scheme alone, which checks the options; the
 // default is per-token as it is in the table.

@@ -117,7 +117,7 @@ class Check final : public Verb {
     line("model", spec.model + (check.space ? "" : " (not on this machine)"));
     line("scheme",
          spec.scheme.name +
-             (spec.scheme.info().reference() ? " (a reference: simulated and slow)" : ""));
+             (is_reference_scheme(spec.scheme.name) ? " (a reference: simulated and slow)" : ""));
     line("objective",
          fmt::format("{} on {} {}/{}", to_string(spec.objective_task.metric),
                      spec.objective_task.examples == 0
