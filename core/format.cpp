@@ -116,11 +116,12 @@ int group_from(std::string_view text) {
 
 // The same of a name that ends in a reference arithmetic.
 std::string reference_contradiction(const Format& format) {
-  if (format.symmetric || format.hadamard) {
+  const bool packed = format.arithmetic == Arithmetic::pack11;
+  if (format.hadamard || (format.symmetric && packed)) {
     return "has an option that its published arithmetic does not have";
   }
   const bool three = format.codec == Codec::int3;
-  if (format.arithmetic == Arithmetic::pack11) {
+  if (packed) {
     const bool fits = three && format.axis == Axis::channel && format.group == kPackedTokens;
     return fits ? "" : "is no int3-channel-g11-11pack, the only form of that word";
   }

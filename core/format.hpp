@@ -68,7 +68,7 @@ struct Format {
   int group = 0;  // elements; 0 = whole head (token axis only). 0 for base.
   bool symmetric = false;
   bool hadamard = false;  // codes are of the rotated rows (worker/codec/hadamard.hpp)
-  Arithmetic arithmetic = Arithmetic::native;  // then neither symmetric nor hadamard
+  Arithmetic arithmetic = Arithmetic::native;  // then never hadamard
 
   bool quantized() const { return codec != Codec::base; }
   bool simulated() const { return arithmetic != Arithmetic::native; }

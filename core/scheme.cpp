@@ -119,7 +119,9 @@ Status check_reference(const SchemeInfo& scheme, const SchemeOptions& options) {
                      "schemes that are no reference (see `kvsweep list schemes`)");
   };
   if (options.sinks.value_or(0) != 0) return no("`sinks`");
-  if (options.symmetric.value_or(false)) return no("symmetric form");
+  if (options.symmetric.value_or(false) && scheme.arithmetic == Arithmetic::pack11) {
+    return no("symmetric form");
+  }
   if (options.hadamard.value_or(Hadamard::none) != Hadamard::none) return no("`hadamard`");
   if (options.prefill.value_or(Prefill::exact) != Prefill::exact) return no("`prefill: stepwise`");
   return {};

@@ -18,9 +18,11 @@ int64_t code_bytes(Codec codec, int64_t head_dim) {
   return (head_dim * info(codec).bits + 7) / 8;
 }
 
-int param_bytes(const Format& format) {
+int group_bytes(const Format& format) {
   const CodecInfo& codec = info(format.codec);
-  if (format.simulated()) return kvsweep::param_bytes(format.arithmetic);
+  if (format.simulated()) {
+    return kvsweep::param_bytes(format.arithmetic) / (format.symmetric ? 2 : 1);
+  }
   return format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
 }
 
@@ -62,7 +64,7 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
   side.param_rows =
       in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
   side.params_per_row = params_per_row(in.format, in.layer.head_dim);
-  side.param_bytes = param_bytes(in.format);
+  side.param_bytes = group_bytes(in.format);
   side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
   side.page_bytes = side.params_offset +
                     aligned(heads * side.param_rows * side.params_per_row * side.param_bytes);
@@ -87,12 +89,11 @@ int64_t SideLayout::published_bytes(int64_t coded) const {
   const int64_t elements = coded * kv_heads * head_dim;
   if (format.arithmetic == Arithmetic::pack11) {
     const int64_t words = elements / kPackedTokens;
-    return words *
-           (static_cast<int64_t>(sizeof(uint32_t)) + kvsweep::param_bytes(format.arithmetic));
+    return words * (static_cast<int64_t>(sizeof(uint32_t)) + group_bytes(format));
   }
   const int64_t group = format.group == 0 ? head_dim : format.group;
   return (elements * info(format.codec).bits + 7) / 8 +
-         (elements + group - 1) / group * kvsweep::param_bytes(format.arithmetic);
+         (elements + group - 1) / group * group_bytes(format);
 }
 
 int64_t SideLayout::staging_tokens(int64_t tokens, int64_t prompt) const {
@@ -181,13 +182,13 @@ double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, 
 double format_bits(const Format& format, int head_dim, BaseType base) {
   if (!format.quantized()) return 8.0 * bytes_of(base);
   if (format.arithmetic == Arithmetic::pack11) {
-    return 8.0 * (static_cast<double>(sizeof(uint32_t)) + param_bytes(format)) / kPackedTokens;
+    return 8.0 * (static_cast<double>(sizeof(uint32_t)) + group_bytes(format)) / kPackedTokens;
   }
   const double params = format.axis == Axis::channel
                             ? 1.0 / format.group
                             : static_cast<double>(params_per_row(format, head_dim)) / head_dim;
   return 8.0 * static_cast<double>(code_bytes(format.codec, head_dim)) / head_dim +
-         8.0 * param_bytes(format) * params;
+         8.0 * group_bytes(format) * params;
 }
 
 }  // namespace kvsweep

@@ -222,6 +222,10 @@ TEST(MakeScheme, ReferenceSchemesHaveTheirOwnArithmeticAndNoOptionsOfOurs) {
   const Scheme kivi = make_scheme(options("kvtuner-kivi-bf16")).value();
   EXPECT_EQ(to_string(kivi.key_format(Codec::int2)), "int2-channel-g32-kvtuner-bf16");
   EXPECT_EQ(to_string(kivi.value_format(Codec::int8)), "int8-token-g32-kvtuner-bf16");
+  SchemeOptions symmetric = options("kvtuner", 32);
+  symmetric.symmetric = true;
+  EXPECT_EQ(to_string(make_scheme(symmetric)->key_format(Codec::int4)),
+            "int4-token-g32-sym-kvtuner");
   const Scheme pack = make_scheme(options("kvmix-11pack")).value();
   EXPECT_EQ(to_string(pack.key_format(Codec::int3)), "int3-channel-g11-11pack");
   EXPECT_EQ(to_string(pack.key_format(Codec::int2)), "int2-channel-g32");
@@ -234,11 +238,12 @@ TEST(MakeScheme, ReferenceSchemesHaveTheirOwnArithmeticAndNoOptionsOfOurs) {
     sinks.sinks = 4;
     SchemeOptions symmetric = options(std::string(info.name));
     symmetric.symmetric = true;
+    EXPECT_EQ(make_scheme(symmetric).ok(), info.arithmetic != Arithmetic::pack11);
     SchemeOptions rotated = options(std::string(info.name));
     rotated.hadamard = Hadamard::keys;
     SchemeOptions stepwise = options(std::string(info.name));
     stepwise.prefill = Prefill::stepwise;
-    for (const SchemeOptions& wrong : {sinks, symmetric, rotated, stepwise}) {
+    for (const SchemeOptions& wrong : {sinks, rotated, stepwise}) {
       const auto made = make_scheme(wrong);
       ASSERT_FALSE(made.ok());
       EXPECT_THAT(made.error().message, HasSubstr("reproduces published code"));

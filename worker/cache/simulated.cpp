@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "worker/codec/kvtuner.hpp"
+
 namespace kvsweep::cache {
 namespace {
 
@@ -36,6 +38,40 @@ class FlatOrder {
   SimulatedShape shape_;
 };
 
+// Codes and decodes a run of whole groups in place.
+class FlatCoder {
+ public:
+  FlatCoder(const Format& format, int group)
+      : format_(format),
+        codec_(reference_codec(format)),
+        group_(group),
+        codes_(static_cast<size_t>(step())),
+        params_(static_cast<size_t>(kGroups * codec_.param_bytes({}))) {}
+
+  int64_t step() const { return int64_t{kGroups} * group_; }  // elements at once, at most
+
+  codec::EncodeResult run(int count, float* values) {
+    if (format_.symmetric) {
+      const bool bf16 = format_.arithmetic == Arithmetic::kvtuner_bf16;
+      return codec::kvtuner_symmetric({info(format_.codec).bits, bf16, count, group_}, values);
+    }
+    const codec::RowShape row{count, group_, {}};
+    const codec::EncodeResult result =
+        codec_.encode_row(row, values, codes_.data(), params_.data());
+    if (result.ok()) codec_.decode_row(row, codes_.data(), params_.data(), values);
+    return result;
+  }
+
+ private:
+  static constexpr int kGroups = 8;
+
+  Format format_;
+  const codec::Codec& codec_;
+  int group_;
+  std::vector<uint8_t> codes_;
+  std::vector<uint8_t> params_;
+};
+
 }  // namespace
 
 const codec::Codec& reference_codec(const Format& format) {
@@ -48,21 +84,16 @@ const codec::Codec& reference_codec(const Format& format) {
 
 codec::EncodeResult recode(const Format& format, const SimulatedShape& shape, float* rows,
                            int* head) {
-  const codec::Codec& codec = reference_codec(format);
+  FlatCoder coder(format, format.group == 0 ? shape.head_dim : format.group);
   const FlatOrder order(format.axis, shape);
   const int64_t count = shape.tokens * shape.heads * shape.head_dim;
-  const int64_t group = format.group == 0 ? shape.head_dim : format.group;
-  // Whole groups at a time, whose codes fill whole bytes.
-  const int64_t step = group * 8;
-  std::vector<float> flat(static_cast<size_t>(step));
-  std::vector<uint8_t> codes(static_cast<size_t>(step));
-  std::vector<uint8_t> params(static_cast<size_t>(step / group * codec.param_bytes({})));
-  for (int64_t begin = 0; begin < count; begin += step) {
-    const int64_t length = std::min(step, count - begin);
-    for (int64_t i = 0; i < length; ++i)
+  std::vector<float> flat(static_cast<size_t>(coder.step()));
+  for (int64_t begin = 0; begin < count; begin += coder.step()) {
+    const int64_t length = std::min(coder.step(), count - begin);
+    for (int64_t i = 0; i < length; ++i) {
       flat[static_cast<size_t>(i)] = rows[order.index(begin + i)];
-    const codec::RowShape row{static_cast<int>(length), static_cast<int>(group), {}};
-    codec::EncodeResult result = codec.encode_row(row, flat.data(), codes.data(), params.data());
+    }
+    codec::EncodeResult result = coder.run(static_cast<int>(length), flat.data());
     if (!result.ok()) {
       const FlatOrder::Place at = order.place(begin + result.channel);
       *head = at.head;
@@ -70,9 +101,9 @@ codec::EncodeResult recode(const Format& format, const SimulatedShape& shape, fl
       result.channel = at.channel;
       return result;
     }
-    codec.decode_row(row, codes.data(), params.data(), flat.data());
-    for (int64_t i = 0; i < length; ++i)
+    for (int64_t i = 0; i < length; ++i) {
       rows[order.index(begin + i)] = flat[static_cast<size_t>(i)];
+    }
   }
   return {};
 }

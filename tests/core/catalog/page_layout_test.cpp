@@ -245,6 +245,9 @@ TEST(CacheLayout, SimulatedSidesCostWhatIsPublishedAndAllocateMore) {
 
   const PrecisionMap narrow = uniform_map(scheme("kvtuner-bf16"), 1, {Codec::int4, Codec::int2});
   EXPECT_EQ(effective_bits(cache_layout(narrow, model, BaseType::bf16), model, 100), 3.5);
+  Format symmetric = narrow.key_format(0);
+  symmetric.symmetric = true;
+  EXPECT_EQ(format_bits(symmetric, 128, BaseType::fp16), 4.125);
   EXPECT_EQ(format_bits(map.key_format(0), 128, BaseType::fp16), 4.5);
   EXPECT_EQ(format_bits(narrow.key_format(0), 128, BaseType::fp16), 4.25);  // as KVTuner counts
 }

@@ -36,6 +36,7 @@ Scheme random_scheme(std::mt19937& random, bool integers) {
   if (!info->counts_tokens() && random() % 2) {
     options.share = 1 + static_cast<int>(random() % 9);
   }
+  if (info->window == WindowRule::recode) options.symmetric = random() % 3 == 0;
   if (info->reference()) return must(make_scheme(options));
   if (random() % 2) options.prefill = random() % 2 ? Prefill::exact : Prefill::stepwise;
   if (random() % 3 == 0) options.sinks = static_cast<int>(random() % 65);

@@ -6,7 +6,8 @@ published_caches_test.cpp reads. Needs numpy only.
     published_caches.py tests/worker/cache/goldens/published_caches.txt
 
 Inputs come from a generator that the test has too, so the file holds results only:
-    case SCHEME GROUP RESIDUAL BASE K V HEADS HEAD_DIM PROMPT TOKENS      GROUP 0: the whole head
+    case SCHEME GROUP RESIDUAL BASE K V HEADS HEAD_DIM PROMPT TOKENS SYMMETRIC
+                                      GROUP 0: the whole head
     step POSITION CODED_K CODED_V SHA_K SHA_V     after the query at POSITION was given its rows;
                                                   SHA-256 of the coded rows, fp32 [tokens][heads][dim]
     out POSITION HEAD X X X X                     first four channels of attention, in double
@@ -68,6 +69,18 @@ class KvTunerSide:
         return given, seen
 
 
+def kvtuner_symmetric(bits, bf16):
+    """The symmetric quantizer of the same source."""
+    r = reference_codecs.round_bf16 if bf16 else lambda v: np.asarray(v, F32)
+    high = F32((1 << (bits - 1)) - 1)
+
+    def run(x, _):
+        x = r(x)
+        scale = r(np.maximum(np.abs(x).max(axis=-1, keepdims=True), r(F32(1e-5))) / high)
+        return None, None, r(np.clip(np.rint(r(x / scale)), -high - 1, high) * scale)
+    return run
+
+
 class KvMixSide:
     """One tensor of KVmix's cache: r of the window stays exact, blocks are coded once."""
 
@@ -99,15 +112,16 @@ class KvMixSide:
         return np.concatenate([self.coded, self.window], axis=1), self.coded
 
 
-def sides(scheme, group, residual, k, v):
+def sides(scheme, group, residual, k, v, symmetric):
     if scheme == "kvmix-11pack":
         ratio = {2: .2, 3: .2, 4: .3}
         return (KvMixSide(reference_codecs.word11, "channel", 11, 11, ratio[k]),
                 KvMixSide(reference_codecs.affine(v), "token", group, group, ratio[v]))
     bf16 = scheme.endswith("bf16")
     keys = "channel" if "kivi" in scheme else "token"
-    return (KvTunerSide(reference_codecs.kvtuner(k, bf16), keys, group, residual),
-            KvTunerSide(reference_codecs.kvtuner(v, bf16), "token", group, residual))
+    quantizer = kvtuner_symmetric if symmetric else reference_codecs.kvtuner
+    return (KvTunerSide(quantizer(k, bf16), keys, group, residual),
+            KvTunerSide(quantizer(v, bf16), "token", group, residual))
 
 
 def attention(q, keys, values):
@@ -123,13 +137,15 @@ def sha(rows):
     return hashlib.sha256(np.ascontiguousarray(np.swapaxes(rows, 0, 1), F32).tobytes()).hexdigest()
 
 
-def run_case(out, seed, scheme, group, residual, base, k, v, heads, dim, prompt, tokens):
-    out.write(f"case {scheme} {group} {residual} {base} {k} {v} {heads} {dim} {prompt} {tokens}\n")
+def run_case(out, seed, scheme, group, residual, base, k, v, heads, dim, prompt, tokens,
+             symmetric=0):
+    out.write(f"case {scheme} {group} {residual} {base} {k} {v} {heads} {dim} {prompt} {tokens} "
+              f"{symmetric}\n")
     numbers = Numbers(seed)
     keys, values, queries = (numbers.draw(tokens, heads, dim) for _ in range(3))
     keys = keys + F32(4) * (np.arange(dim) % 3).astype(F32)  # channels with offsets, as real keys
     keys, values = (np.swapaxes(ROUND[base](x), 0, 1) for x in (keys, values))
-    key_side, value_side = sides(scheme, group, residual, k, v)
+    key_side, value_side = sides(scheme, group, residual, k, v, symmetric)
     key_side.prefill(keys[:, :prompt])
     value_side.prefill(values[:, :prompt])
     given = keys[:, :prompt], values[:, :prompt]  # the prompt sees itself as it came
@@ -159,6 +175,9 @@ def cases():
     yield "kvtuner-kivi", 32, 0, "fp32", 2, 2, 2, 80, 9, 20  # groups straddle heads as well
     yield "kvtuner-kivi", 64, 3, "fp32", 4, 4, 2, 64, 66, 80
     yield "kvtuner-kivi-bf16", 32, 32, "bf16", 4, 2, 2, 64, 45, 80
+    yield "kvtuner", 0, 0, "fp16", 4, 2, 2, 64, 9, 16, 1
+    yield "kvtuner-bf16", 32, 4, "bf16", 8, 2, 1, 64, 9, 22, 1
+    yield "kvtuner-kivi", 32, 32, "fp32", 4, 8, 2, 64, 37, 75, 1
     for prompt in (5, 11, 13, 14, 70, 150):
         yield "kvmix-11pack", 32, 0, "fp16", 3, 4 if prompt % 2 else 2, 2, 64, prompt, prompt + 45
 

@@ -63,10 +63,12 @@ Case read_case(std::istringstream& line) {
   int group = 0;
   int residual = 0;
   int bits[2] = {};
+  bool symmetric = false;
   LayerGeometry& layer = c.layers[0];
   line >> c.options.name >> group >> residual >> base >> bits[0] >> bits[1] >> layer.kv_heads >>
-      layer.head_dim >> c.prompt >> c.tokens;
+      layer.head_dim >> c.prompt >> c.tokens >> symmetric;
   c.options.group = group;
+  c.options.symmetric = symmetric;
   if (c.options.name != "kvmix-11pack") c.options.residual = residual;
   c.base = base_type_from(base).value();
   c.pairs = {{integers(bits[0]), integers(bits[1])}};
