@@ -17,6 +17,15 @@ bool any_failed(const coordinator::RunReport& report) {
                      [](const auto& study) { return study.status == store::StudyStatus::failed; });
 }
 
+// What a reference scheme measures is true, but the bytes beside it are those of what is published.
+void note_reference(const StudySpec& study, ProgressPrinter& printer) {
+  if (!is_reference_scheme(study.scheme.name)) return;
+  printer.line(fmt::format(
+      "study {}: scheme {} reproduces published code; it is simulated and slow, and its bytes are "
+      "those of the published formula",
+      study.name, study.scheme.name));
+}
+
 int exit_code(const coordinator::RunReport& report) {
   if (report.interrupted) return kInterrupted;
   return any_failed(report) ? kFailed : kOk;
@@ -69,6 +78,9 @@ Result<int> StudyRun::operator()(Context& context) const {
   catch_signals();
 
   ProgressPrinter printer(context.err, context.clock, json);
+  for (const StudySpec& study : sweep.studies) {
+    if (!json) note_reference(study, printer);
+  }
   const auto on_bound = [&](const std::string& endpoint) {
     if (json) return;
     if (local_workers) {

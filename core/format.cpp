@@ -11,8 +11,11 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kBaseTypes = {"fp32", "fp16", "bf16"};
 
-// Group lengths that pages and kernels know; 0 is the whole head.
-constexpr std::array<std::string_view, 5> kGroups = {"head", "16", "32", "64", "128"};
+// Group lengths that pages and kernels know, and that of pack11; 0 is the whole head.
+constexpr std::array<std::string_view, 6> kGroups = {"head", "11", "16", "32", "64", "128"};
+
+constexpr std::array<Arithmetic, 3> kReferences = {Arithmetic::kvtuner, Arithmetic::kvtuner_bf16,
+                                                   Arithmetic::pack11};
 
 Error unknown(const std::string& what, std::string_view value,
               const std::vector<std::string>& known, const std::string& near) {
@@ -77,6 +80,16 @@ std::string_view to_string(Axis axis) {
   return axis == Axis::token ? "token" : "channel";
 }
 
+std::string_view to_string(Arithmetic arithmetic) {
+  constexpr std::array<std::string_view, 4> kNames = {"native", "kvtuner", "kvtuner-bf16",
+                                                      "11pack"};
+  return kNames[static_cast<size_t>(arithmetic)];
+}
+
+int param_bytes(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::kvtuner ? 8 : 4;
+}
+
 std::string to_string(const Format& format) {
   std::string text(info(format.codec).name);
   if (!format.quantized()) return text;
@@ -87,6 +100,7 @@ std::string to_string(const Format& format) {
   if (format.hadamard) text += "-had";
   if (format.calibrated) text += "-cal";
   if (format.unbiased) text += "-unbiased";
+  if (format.simulated()) text += "-" + std::string(to_string(format.arithmetic));
   return text;
 }
 
@@ -103,6 +117,35 @@ int group_from(std::string_view text) {
   return -1;
 }
 
+// The same of a name that ends in a reference arithmetic.
+std::string reference_contradiction(const Format& format) {
+  const bool packed = format.arithmetic == Arithmetic::pack11;
+  if (format.hadamard || (format.symmetric && packed)) {
+    return "has an option that its published arithmetic does not have";
+  }
+  const bool three = format.codec == Codec::int3;
+  if (packed) {
+    const bool fits = three && format.axis == Axis::channel && format.group == kPackedTokens;
+    return fits ? "" : "is no int3-channel-g11-11pack, the only form of that word";
+  }
+  const bool known = info(format.codec).integer() && !three;
+  return known && format.group != 16 && format.group != kPackedTokens
+             ? ""
+             : "is none of KVTuner's, which has int8, int4 and int2 in groups of 32, 64, 128 or "
+               "head";
+}
+
+// Takes a reference arithmetic off the end of a name; "kvtuner-bf16" is one part of it.
+Arithmetic cut_arithmetic(std::string_view* name) {
+  for (const Arithmetic arithmetic : kReferences) {
+    const std::string end = "-" + std::string(to_string(arithmetic));
+    if (!name->ends_with(end)) continue;
+    name->remove_suffix(end.size());
+    return arithmetic;
+  }
+  return Arithmetic::native;
+}
+
 // What of a well-formed name contradicts the codec; "" = nothing.
 std::string contradiction(const Format& format) {
   const CodecInfo& codec = info(format.codec);
@@ -110,6 +153,8 @@ std::string contradiction(const Format& format) {
     return "groups a whole head along tokens, which has no meaning";
   }
   if (!codec.takes(format.axis)) return "has an axis that its codec does not take (token only)";
+  if (format.simulated()) return reference_contradiction(format);
+  if (format.group == kPackedTokens) return "has a group of 11, which only 11pack has";
   const bool fixed = codec.group != kAnyGroup && format.group != codec.group;
   if (fixed || (codec.group == kAnyGroup && format.group == 16)) {
     return "has a group that its codec does not take";
@@ -132,24 +177,28 @@ Result<Format> format_from(std::string_view name) {
         "; a format is `base` or CODEC-AXIS-gGROUP[-sym][-had][-cal][-unbiased], such as "
         "int4-token-g64 or int8-channel-g32");
   };
-  const std::vector<std::string> parts = split(name, '-');
+  std::string_view native = name;
+  const Arithmetic arithmetic = cut_arithmetic(&native);
+  const std::vector<std::string> parts = split(native, '-');
   const Result<Codec> codec = codec_from(parts[0]);
   if (!codec.ok()) return wrong("has an unknown codec");
   if (*codec == Codec::base) {
-    if (parts.size() > 1) return wrong("has options that the base type does not take");
+    if (parts.size() > 1 || arithmetic != Arithmetic::native)
+      return wrong("has options that the base type does not take");
     return Format{};
   }
   if (parts.size() < 3 || parts.size() > 7) return wrong("has too few or too many parts");
 
   Format format;
   format.codec = *codec;
+  format.arithmetic = arithmetic;
   if (parts[1] == "channel") {
     format.axis = Axis::channel;
   } else if (parts[1] != "token") {
     return wrong("has an unknown axis");
   }
   format.group = group_from(parts[2]);
-  if (format.group < 0) return wrong("has an unknown group (head, 16, 32, 64, 128)");
+  if (format.group < 0) return wrong("has an unknown group (head, 11, 16, 32, 64, 128)");
   size_t next = 3;
   const auto flag = [&](std::string_view word) {
     const bool set = next < parts.size() && parts[next] == word;

@@ -47,8 +47,20 @@ std::string_view to_string(BaseType type);
 Result<BaseType> base_type_from(std::string_view name);
 int bytes_of(BaseType type);  // 4, 2, 2
 
+// Whose arithmetic makes the codes. All but `native` reproduce published code and are simulated:
+// the cache keeps what decoding gives and counts the bytes that the codes would take
+// (worker/cache/simulated.hpp, docs/decisions/0007).
+//   kvtuner, kvtuner_bf16  KVTuner's integer zero-point, each operation rounded to fp32 or to bf16
+//   pack11                 KVmix's word of 11 tokens, three bits each and two for the last
+enum class Arithmetic : uint8_t { native, kvtuner, kvtuner_bf16, pack11 };
+std::string_view to_string(Arithmetic arithmetic);  // "native", "kvtuner", "kvtuner-bf16", "11pack"
+// Bytes of a group's parameters in integer codes: scale and offset in fp16, fp32 or bf16.
+int param_bytes(Arithmetic arithmetic);
+inline constexpr int kPackedTokens = 11;  // of pack11: its only group
+
 // Named `int4-token-g64`, `int4-channel-g32`, `int4-token-ghead`, `int8-token-g64-sym`,
-// `int2-token-ghead-had`, `fp8_e4m3-token-ghead-cal`, `int4-channel-g32-unbiased`, `base`.
+// `int2-token-ghead-had`, `fp8_e4m3-token-ghead-cal`, `int4-channel-g32-unbiased`,
+// `int4-token-ghead-kvtuner`, `int3-channel-g11-11pack`, `base`.
 // axis token: groups run along head_dim inside one token of one head (the last may be shorter).
 // axis channel: groups are `group` consecutive tokens of one channel.
 struct Format {
@@ -59,8 +71,10 @@ struct Format {
   bool hadamard = false;    // codes are of the rotated rows (worker/codec/hadamard.hpp)
   bool calibrated = false;  // a constant of the side scales the codes (core/ranges.hpp)
   bool unbiased = false;    // keys without the bias of their projection, which attention adds
+  Arithmetic arithmetic = Arithmetic::native;  // another takes none of the three
 
   bool quantized() const { return codec != Codec::base; }
+  bool simulated() const { return arithmetic != Arithmetic::native; }
   friend auto operator<=>(const Format&, const Format&) = default;
 };
 std::string to_string(const Format& format);

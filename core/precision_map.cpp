@@ -20,6 +20,8 @@ Json window_meaning(const Scheme& scheme, const Window& window) {
       return {{"keep", window.keep}, {"block", window.block}};
     case WindowRule::window_share:
       return {{"rule", "window_share"}, {"block", window.block}, {"share", scheme.share}};
+    case WindowRule::recode:
+      return {{"rule", "recode"}, {"block", window.block}};
     case WindowRule::total_share:
       break;
   }

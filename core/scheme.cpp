@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/json_reader.hpp"
+#include "core/reference_scheme.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep {
@@ -67,7 +68,7 @@ Status check_group(const SchemeInfo& scheme, int group) {
 
 Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, int residual,
                       int group) {
-  if (scheme.window != WindowRule::tokens) {
+  if (!scheme.counts_tokens()) {
     if (!options.residual || *options.residual == 0) return {};
     return bad_input("scheme " + std::string(scheme.name) +
                      " keeps a share of the tokens exact, not a number of them; use `share` "
@@ -77,6 +78,7 @@ Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, in
   if (residual < 0 || residual > kMaxResidual) {
     return out_of_range("residual", residual, kMaxResidual, "tokens");
   }
+  if (scheme.window == WindowRule::recode) return {};  // groups run over whatever is there
   if (channel_keys(scheme) && (residual == 0 || residual % group != 0)) {
     return bad_input("residual " + std::to_string(residual) + " does not fit scheme " +
                      std::string(scheme.name) + " with group " + std::to_string(group) +
@@ -88,7 +90,7 @@ Status check_residual(const SchemeInfo& scheme, const SchemeOptions& options, in
 
 Status check_share(const SchemeInfo& scheme, const SchemeOptions& options) {
   if (!options.share) return {};
-  if (scheme.window == WindowRule::tokens) {
+  if (scheme.counts_tokens()) {
     return bad_input("scheme " + std::string(scheme.name) +
                      " keeps a number of tokens exact, not a share of them; use `residual` "
                      "instead of `share`");
@@ -164,13 +166,27 @@ std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis
 
 const std::vector<SchemeInfo>& schemes() {
   static const std::vector<SchemeInfo> kTable = {
-#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, window, residual, prefill, codecs, text) \
-  {name,     Axis::k_axis,     Axis::v_axis,         group, WindowRule::window,                  \
-   residual, Prefill::prefill, SchemeCodecs::codecs, text},
+#define KVSWEEP_SCHEME(id, name, k_axis, v_axis, group, window, residual, prefill, codecs, \
+                       arithmetic, text)                                                   \
+  {name,                                                                                   \
+   Axis::k_axis,                                                                           \
+   Axis::v_axis,                                                                           \
+   group,                                                                                  \
+   WindowRule::window,                                                                     \
+   residual,                                                                               \
+   Prefill::prefill,                                                                       \
+   SchemeCodecs::codecs,                                                                   \
+   Arithmetic::arithmetic,                                                                 \
+   text},
 #include "core/catalog/schemes.def"
 #undef KVSWEEP_SCHEME
   };
   return kTable;
+}
+
+bool is_reference_scheme(std::string_view name) {
+  const SchemeInfo* found = find_scheme(name);
+  return found != nullptr && found->reference();
 }
 
 std::string_view to_string(Prefill prefill) {
@@ -218,24 +234,31 @@ Format Scheme::key_format(Codec codec) const {
   Format format =
       format_of(*this, codec, key_axis(), hadamard == Hadamard::keys || hadamard == Hadamard::both);
   format.unbiased = format.quantized() && key_bias == KeyBias::factored;
-  return format;
+  return with_arithmetic(format, info().arithmetic, true);
 }
 
 Format Scheme::value_format(Codec codec) const {
-  return format_of(*this, codec, value_axis(),
-                   hadamard == Hadamard::values || hadamard == Hadamard::both);
+  const Format format = format_of(*this, codec, value_axis(),
+                                  hadamard == Hadamard::values || hadamard == Hadamard::both);
+  return with_arithmetic(format, info().arithmetic, false);
 }
 
 // Tokens per channel code in whole blocks of `residual` (KIVI flushes its key residual at once
 // when it is full); a side coded per token keeps `residual` tokens exact and codes one per step.
 Window Scheme::key_window(Codec codec) const {
-  if (info().window != WindowRule::tokens) return share_window(*this, codec);
+  if (info().window == WindowRule::recode) return recode_window(*this);
+  if (info().window != WindowRule::tokens) {
+    Window window = share_window(*this, codec);
+    if (key_format(codec).arithmetic == Arithmetic::pack11) window.block = kPackedTokens;
+    return window;
+  }
   if (key_axis() == Axis::channel) return {1, residual};
   return {residual, 1};
 }
 
 // KIVI keeps exactly `residual` values besides the one of the current step.
 Window Scheme::value_window(Codec codec) const {
+  if (info().window == WindowRule::recode) return recode_window(*this);
   if (info().window != WindowRule::tokens) return share_window(*this, codec);
   const int current = key_axis() == Axis::channel ? 1 : 0;
   return {residual + current, 1};
@@ -247,6 +270,7 @@ int Scheme::page_tokens() const {
 }
 
 std::string Scheme::objection(Pair pair) const {
+  if (const std::string why = reference_objection(info(), pair); !why.empty()) return why;
   const std::string keys = side_objection(info(), "keys", key_axis(), pair.k);
   return keys.empty() ? side_objection(info(), "values", value_axis(), pair.v) : keys;
 }
@@ -260,6 +284,7 @@ Result<Scheme> make_scheme(const SchemeOptions& options) {
   KVSWEEP_TRY(check_residual(*info, options, residual, group));
   KVSWEEP_TRY(check_share(*info, options));
   KVSWEEP_TRY(check_variants(*info, options));
+  KVSWEEP_TRY(check_reference(*info, options));
 
   Scheme scheme;
   scheme.name = info->name;
@@ -278,7 +303,7 @@ Result<Scheme> make_scheme(const SchemeOptions& options) {
 std::string described(const Scheme& scheme) {
   std::string text =
       scheme.name + ", group " + (scheme.group == 0 ? "head" : std::to_string(scheme.group));
-  if (scheme.info().window == WindowRule::tokens) {
+  if (scheme.info().counts_tokens()) {
     text += ", residual " + std::to_string(scheme.residual);
   } else if (scheme.share > 0) {
     text += ", share 0." + std::to_string(scheme.share);
@@ -290,7 +315,8 @@ std::string described(const Scheme& scheme) {
   }
   if (scheme.key_bias != KeyBias::none) text += ", key bias factored";
   if (!scheme.ranges.empty()) text += ", calibrated";
-  return text + ", prefill " + std::string(to_string(scheme.prefill));
+  text += ", prefill " + std::string(to_string(scheme.prefill));
+  return text + (scheme.info().reference() ? ", simulated" : "");
 }
 
 std::vector<Pair> default_candidates(const Scheme& scheme) {
@@ -318,7 +344,7 @@ SchemeOptions options_of(const Scheme& scheme) {
   SchemeOptions options;
   options.name = scheme.name;
   options.group = scheme.group;
-  if (scheme.info().window == WindowRule::tokens) options.residual = scheme.residual;
+  if (scheme.info().counts_tokens()) options.residual = scheme.residual;
   if (scheme.share > 0) options.share = scheme.share;
   if (scheme.sinks > 0) options.sinks = scheme.sinks;
   options.prefill = scheme.prefill;

@@ -47,16 +47,26 @@ struct SchemeInfo {
   int residual;
   Prefill prefill;
   SchemeCodecs codecs;
+  Arithmetic arithmetic;
   std::string_view summary;
+
+  // Reproduces published code: simulated and slow, for comparisons, with no options of ours.
+  bool reference() const { return arithmetic != Arithmetic::native; }
+  // Whether `residual` is an option of it.
+  bool counts_tokens() const {
+    return window == WindowRule::tokens || window == WindowRule::recode;
+  }
 };
 const std::vector<SchemeInfo>& schemes();
+bool is_reference_scheme(std::string_view name);  // false for a name that no scheme has
 
 // A scheme with every option settled. Made by make_scheme alone, which checks the options; the
 // default is per-token as it is in the table.
 struct Scheme {
   std::string name = "per-token";
   int group = 0;     // elements that share parameters, of both sides; 0 = head
-  int residual = 0;  // newest tokens that stay exact (WindowRule::tokens)
+  int residual = 0;  // newest tokens that stay exact (WindowRule::tokens), or come between two
+                     // codings (recode: at least 2, since the first new token never causes one)
   int share = 0;     // tenths that stay exact (the other rules); 0 = what the codec's bits say
   int sinks = 0;     // first tokens that stay exact
   Prefill prefill = Prefill::stepwise;
@@ -107,7 +117,8 @@ Result<Scheme> make_scheme(const SchemeOptions& options);
 // what the scheme has instead, and the base type.
 std::vector<Pair> default_candidates(const Scheme& scheme);
 
-// "kivi, group 32, residual 32, prefill exact", with what else is set.
+// "kivi, group 32, residual 32, prefill exact", with what else is set; ends in ", simulated" for a
+// reference scheme.
 std::string described(const Scheme& scheme);
 
 // Takes from a ranges file what the other options ask for. Errors as choose.

@@ -33,6 +33,9 @@ int64_t coded_tokens(const Window& window, int64_t position, int64_t prompt) {
       return whole_blocks(position + 1 - window.keep, window.block);
     case WindowRule::total_share:
       return leaving(window, position + 1);
+    case WindowRule::recode:
+      if (position + 1 < prompt) return 0;
+      return prompt + whole_blocks(position - prompt, window.block);
     case WindowRule::window_share:
       break;
   }
@@ -44,6 +47,7 @@ int64_t coded_tokens(const Window& window, int64_t position, int64_t prompt) {
 }
 
 int64_t most_exact(const Window& window, int64_t tokens, int64_t prompt) {
+  if (window.rule == WindowRule::recode) return window.block;
   if (window.rule == WindowRule::tokens) return window.keep + window.block - 1;
   // A window shrinks until whole blocks no longer leave it; what is then left holds no block.
   int64_t steady = 0;

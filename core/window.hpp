@@ -9,7 +9,9 @@ namespace kvsweep {
 // tokens        a fixed number of newest tokens stays exact (KIVI)
 // window_share  a share of the tokens that were exact so far stays exact (KVmix RPC, its code)
 // total_share   a share of the whole sequence stays exact (KVmix RPC, its paper)
-enum class WindowRule : uint8_t { tokens, window_share, total_share };
+// recode        all tokens are coded together, the coded ones a second time, whenever `block` new
+//               ones have come after the prompt (KVTuner)
+enum class WindowRule : uint8_t { tokens, window_share, total_share, recode };
 
 // The query at position p (0-based, sinks not counted) sees the tokens j < coded(p) coded,
 // and those from there to p, itself included, exact. `share` is in tenths, floors are of integers:
@@ -18,6 +20,9 @@ enum class WindowRule : uint8_t { tokens, window_share, total_share };
 //     window_share  a recurrence: with F = p + 1 - coded(p - 1) exact tokens,
 //                   coded(p) = coded(p - 1) + floor((F - floor(share F / 10)) / block) * block.
 //                   It starts with the prompt as a whole: coded(p) = 0 before its last token.
+//     recode        coded(p) = 0 before the prompt's last token, `prompt` at it, and after it
+//                   prompt + floor((p - prompt) / block) * block: a query never sees its own step's
+//                   flush.
 // Worked examples: keep 1, block 32 (KIVI keys, residual 32): p = 31 -> 0, p = 32 -> 32, p = 63 ->
 // 32, p = 64 -> 64. keep 33, block 1 (KIVI values): p = 32 -> 0, p = 33 -> 1. keep 0, block 1
 // (per-token): p -> p + 1, even the query's own token is coded. window_share 2, block 32, a prompt
@@ -34,7 +39,8 @@ struct Window {
   friend bool operator==(const Window&, const Window&) = default;
 };
 
-// `prompt`: its length in tokens where it decides (window_share under Prefill::exact), else 0.
+// `prompt`: its length in tokens where it decides (window_share under Prefill::exact, recode),
+// else 0.
 // O(1), but O(position) for window_share: `CodedTokens` counts along.
 int64_t coded_tokens(const Window& window, int64_t position, int64_t prompt = 0);
 

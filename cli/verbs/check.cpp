@@ -115,7 +115,9 @@ class Check final : public Verb {
       text += fmt::format("  {:<12} {}\n", name, value);
     };
     line("model", spec.model + (check.space ? "" : " (not on this machine)"));
-    line("scheme", spec.scheme.name);
+    line("scheme",
+         spec.scheme.name +
+             (is_reference_scheme(spec.scheme.name) ? " (a reference: simulated and slow)" : ""));
     line("objective",
          fmt::format("{} on {} {}/{}", to_string(spec.objective_task.metric),
                      spec.objective_task.examples == 0

@@ -39,6 +39,8 @@ std::string window_text(const SchemeInfo& scheme) {
   switch (scheme.window) {
     case WindowRule::tokens:
       return std::to_string(scheme.residual) + " tokens";
+    case WindowRule::recode:
+      return std::to_string(scheme.residual) + " tokens, all coded again";
     case WindowRule::window_share:
       return "share of the window";
     case WindowRule::total_share:
@@ -61,13 +63,15 @@ std::string codecs_text(const SchemeInfo& info) {
 }
 
 Listing scheme_listing() {
-  Listing list{{"name", "keys", "values", "group", "exact window", "prefill", "codecs", "summary"},
+  Listing list{{"name", "keys", "values", "group", "exact window", "prefill", "codecs", "reference",
+                "summary"},
                {}};
   for (const SchemeInfo& scheme : schemes()) {
     list.rows.push_back({scheme.name, "per " + std::string(to_string(scheme.k_axis)),
                          "per " + std::string(to_string(scheme.v_axis)),
                          scheme.group == 0 ? Json("head") : Json(scheme.group), window_text(scheme),
-                         to_string(scheme.prefill), codecs_text(scheme), scheme.summary});
+                         to_string(scheme.prefill), codecs_text(scheme), scheme.reference(),
+                         scheme.summary});
   }
   return list;
 }

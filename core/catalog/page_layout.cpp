@@ -18,9 +18,12 @@ int64_t code_bytes(Codec codec, int64_t head_dim) {
   return (head_dim * info(codec).bits + 7) / 8;
 }
 
-int param_bytes(const Format& format) {
+int group_bytes(const Format& format) {
   const CodecInfo& codec = info(format.codec);
   if (format.calibrated) return bytes_beside_constant(format.codec);
+  if (format.simulated()) {
+    return kvsweep::param_bytes(format.arithmetic) / (format.symmetric ? 2 : 1);
+  }
   return format.symmetric ? codec.symmetric_bytes : codec.param_bytes;
 }
 
@@ -57,11 +60,17 @@ SideLayout side_layout(const SideInput& in, const CacheLayout& layout) {
   }
   side.window = in.window;
   side.constant = in.constant;
+  if (in.format.simulated()) {
+    side.row_bytes = head_dim * static_cast<int64_t>(sizeof(float));
+    side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
+    side.page_bytes = side.params_offset;
+    return side;
+  }
   side.row_bytes = code_bytes(in.format.codec, head_dim);
   side.param_rows =
       in.format.axis == Axis::channel ? side.page_tokens / in.format.group : side.page_tokens;
   side.params_per_row = params_per_row(in.format, in.head_dim);
-  side.param_bytes = param_bytes(in.format);
+  side.param_bytes = group_bytes(in.format);
   side.params_offset = aligned(heads * side.page_tokens * side.row_bytes);
   side.page_bytes = side.params_offset +
                     aligned(heads * side.param_rows * side.params_per_row * side.param_bytes);
@@ -124,15 +133,35 @@ void each_side(const CacheLayout& layout, const Work& work) {
 
 }  // namespace
 
+int64_t SideLayout::published_bytes(int64_t coded) const {
+  const int64_t elements = coded * kv_heads * head_dim;
+  if (format.arithmetic == Arithmetic::pack11) {
+    const int64_t words = elements / kPackedTokens;
+    return words * (static_cast<int64_t>(sizeof(uint32_t)) + group_bytes(format));
+  }
+  const int64_t group = format.group == 0 ? head_dim : format.group;
+  return (elements * info(format.codec).bits + 7) / 8 +
+         (elements + group - 1) / group * group_bytes(format);
+}
+
 int64_t SideLayout::staging_tokens(int64_t tokens, int64_t prompt) const {
   if (!format.quantized()) return 0;
   const int64_t most = most_exact(window, tokens, prompt);
-  if (window.rule == WindowRule::tokens) return most;
+  if (window.rule == WindowRule::tokens || window.rule == WindowRule::recode) return most;
   return (most + kRingStep - 1) / kRingStep * kRingStep;
 }
 
 int64_t SideLayout::staging_bytes(int64_t tokens, int64_t prompt) const {
   return aligned((sinks + staging_tokens(tokens, prompt)) * exact_bytes);
+}
+
+int64_t CacheLayout::longest_chunk(int64_t tokens, int64_t prompt, int64_t wanted) const {
+  bool recodes = false;
+  each_side(*this, [&](const SideLayout& side) {
+    recodes = recodes || side.window.rule == WindowRule::recode;
+  });
+  if (!recodes) return wanted;
+  return std::min(wanted, tokens < prompt ? prompt - tokens : 1);
 }
 
 int64_t CacheLayout::deciding_prompt(int64_t tokens, std::optional<int64_t> prompt) const {
@@ -158,9 +187,22 @@ int64_t CacheLayout::staging_bytes(int64_t tokens, std::optional<int64_t> prompt
   return bytes;
 }
 
-int64_t CacheLayout::bytes(int64_t tokens, int64_t batch, std::optional<int64_t> prompt) const {
+int64_t CacheLayout::allocated_bytes(int64_t tokens, std::optional<int64_t> prompt) const {
   if (tokens <= 0) return 0;
-  return batch * (blocks(tokens, prompt) * block_bytes + staging_bytes(tokens, prompt));
+  return blocks(tokens, prompt) * block_bytes + staging_bytes(tokens, prompt);
+}
+
+int64_t CacheLayout::bytes(int64_t tokens, int64_t batch, std::optional<int64_t> prompt) const {
+  int64_t bytes = allocated_bytes(tokens, prompt);
+  const int64_t length = std::max<int64_t>(0, tokens - sinks);
+  const int64_t deciding = deciding_prompt(tokens, prompt);
+  each_side(*this, [&](const SideLayout& side) {
+    if (tokens <= 0 || !side.format.simulated()) return;
+    const int64_t coded = coded_tokens(side.window, length - 1, deciding);
+    bytes -= blocks(tokens, prompt) * side.page_bytes + side.staging_bytes(length, deciding);
+    bytes += side.published_bytes(coded) + (tokens - coded) * side.exact_bytes;
+  });
+  return batch * bytes;
 }
 
 CacheLayout cache_layout(const PrecisionMap& map, const ModelGeometry& geometry, BaseType base) {
@@ -206,11 +248,14 @@ double effective_bits(const CacheLayout& layout, const ModelGeometry& geometry, 
 
 double format_bits(const Format& format, int head_dim, BaseType base) {
   if (!format.quantized()) return 8.0 * bytes_of(base);
+  if (format.arithmetic == Arithmetic::pack11) {
+    return 8.0 * (static_cast<double>(sizeof(uint32_t)) + group_bytes(format)) / kPackedTokens;
+  }
   const double params = format.axis == Axis::channel
                             ? 1.0 / format.group
                             : static_cast<double>(params_per_row(format, head_dim)) / head_dim;
   return 8.0 * static_cast<double>(code_bytes(format.codec, head_dim)) / head_dim +
-         8.0 * param_bytes(format) * params;
+         8.0 * group_bytes(format) * params;
 }
 
 }  // namespace kvsweep

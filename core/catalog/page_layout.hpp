@@ -15,6 +15,8 @@
 // axis token:   param_rows = page_tokens,         params_per_row = ceil(head_dim / group)
 // axis channel: param_rows = page_tokens / group, params_per_row = head_dim
 // A side in the base type has rows of head_dim elements of that type and no params.
+// A simulated side (Format::simulated) has rows of head_dim floats, what decoding gives, and no
+// params. It takes more memory than the codes that it stands for, and costs count those.
 //
 // Where the KV heads of a layer have different pairs, each run of neighbouring heads with the same
 // codec on this side has a page of its own (and a window and staging of its own, since a share that
@@ -58,6 +60,10 @@ struct SideLayout {
   int64_t block_offset = 0;   // from the start of the block
   int64_t exact_bytes = 0;    // of one exact token, all heads of the run
 
+  // Bytes that the codes and parameters of the first `coded` tokens of a simulated side would take,
+  // packed: by its published formula.
+  int64_t published_bytes(int64_t coded) const;
+
   // Room of the ring of a sequence of `tokens` tokens, in tokens. Constant unless a share of the
   // sequence stays exact. `prompt` as in core/window.hpp.
   int64_t staging_tokens(int64_t tokens, int64_t prompt) const;
@@ -79,8 +85,16 @@ struct CacheLayout {
   // Blocks are enough for the side that has coded most.
   int64_t blocks(int64_t tokens, std::optional<int64_t> prompt = {}) const;
   int64_t staging_bytes(int64_t tokens, std::optional<int64_t> prompt = {}) const;
-  // Bytes allocated for `batch` such sequences.
+  // Bytes that the cache allocates for one such sequence.
+  int64_t allocated_bytes(int64_t tokens, std::optional<int64_t> prompt = {}) const;
+  // What `batch` such sequences cost: what is allocated, except that a simulated side counts its
+  // published bytes and as many exact tokens as there are.
   int64_t bytes(int64_t tokens, int64_t batch, std::optional<int64_t> prompt = {}) const;
+
+  // Of `wanted` new tokens after `tokens`, how many may come in one chunk: all, except where a
+  // scheme codes its history again. Then each decoded token comes alone, since it may see other
+  // codes than the one before, and none together with the prompt.
+  int64_t longest_chunk(int64_t tokens, int64_t prompt, int64_t wanted) const;
 
   // The prompt's length where it decides what is coded, else 0.
   int64_t deciding_prompt(int64_t tokens, std::optional<int64_t> prompt) const;

@@ -99,6 +99,7 @@ Status read_common(const Json& json, JsonReader& reader, const std::string& wher
   named.format.axis = reader.take(read_axis(reader.string("axis", 16), where));
   named.format.group = info(named.format.codec).group;
   const Json group = json.value("group", Json());
+  if (named.format.arithmetic == Arithmetic::pack11) named.format.group = kPackedTokens;
   if (named.format.group == kAnyGroup) {
     named.format.group = reader.take(read_group(group, where));
   } else if (Json(group_json(named.format.group)) != group) {
@@ -154,19 +155,48 @@ Result<NamedFormat> read_float(const Json& json, const std::string& codec,
   return named;
 }
 
+// "scale" and "zero" of integer codes.
+const char* param_type(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::kvtuner:
+      return "fp32";
+    case Arithmetic::kvtuner_bf16:
+      return "bf16";
+    default:
+      return "fp16";
+  }
+}
+
+std::string packing_of(const Format& format) {
+  if (format.arithmetic == Arithmetic::pack11) return "word-of-11";
+  return packing_name(info(format.codec).bits);
+}
+
+Result<Arithmetic> read_arithmetic(JsonReader& reader, const std::string& where) {
+  const std::string name = reader.optional_string("arithmetic", 64).value_or("native");
+  for (const Arithmetic arithmetic :
+       {Arithmetic::native, Arithmetic::kvtuner, Arithmetic::kvtuner_bf16, Arithmetic::pack11}) {
+    if (to_string(arithmetic) == name) return arithmetic;
+  }
+  return bad_input(where + ": \"arithmetic\" is \"" + name +
+                   "\"; allowed are native, kvtuner, kvtuner-bf16 and 11pack");
+}
+
 Result<NamedFormat> read_integer(const Json& json, const std::string& where) {
   KVSWEEP_TRY(check_keys(json,
-                         {"codec", "bits", "symmetric", "axis", "group", "scale", "zero",
-                          "rotation", "rope", "packing", "bias", "effective_bits"},
+                         {"codec", "arithmetic", "bits", "symmetric", "axis", "group", "scale",
+                          "zero", "rotation", "rope", "packing", "bias", "effective_bits"},
                          where));
   JsonReader reader(json, where);
   NamedFormat named;
   const int64_t bits = reader.integer("bits", 1, 64);
   named.format.codec = reader.take(integer_codec(bits, where));
   named.format.symmetric = reader.has("symmetric") && reader.boolean("symmetric");
-  expect(reader, "scale", "fp16");
-  expect(reader, "zero", named.format.symmetric ? "none" : "fp16");
-  expect(reader, "packing", packing_name(static_cast<int>(bits)));
+  named.format.arithmetic = reader.take(read_arithmetic(reader, where));
+  const char* params = param_type(named.format.arithmetic);
+  expect(reader, "scale", params);
+  expect(reader, "zero", named.format.symmetric ? "none" : params);
+  expect(reader, "packing", packing_of(named.format));
   KVSWEEP_TRY(read_common(json, reader, where, named));
   if (named.format.axis == Axis::channel && named.format.group == 0) {
     reader.fail("group", "is \"head\", which has no meaning along the channel axis");
@@ -178,15 +208,16 @@ Result<NamedFormat> read_integer(const Json& json, const std::string& where) {
 void write_integer(const Format& format, OrderedJson& json) {
   const int bits = info(format.codec).bits;
   json["codec"] = "affine-int";
+  if (format.simulated()) json["arithmetic"] = to_string(format.arithmetic);
   json["bits"] = bits;
   json["symmetric"] = format.symmetric;
   json["axis"] = to_string(format.axis);
   json["group"] = group_json(format.group);
-  json["scale"] = "fp16";
-  json["zero"] = format.symmetric ? "none" : "fp16";
+  json["scale"] = param_type(format.arithmetic);
+  json["zero"] = format.symmetric ? "none" : param_type(format.arithmetic);
   json["rotation"] = format.hadamard ? "hadamard" : "none";
   json["rope"] = "post";
-  json["packing"] = packing_name(bits);
+  json["packing"] = packing_of(format);
   if (format.unbiased) json["bias"] = "factored";
 }
 

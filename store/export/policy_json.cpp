@@ -10,6 +10,16 @@ namespace {
 
 constexpr int64_t kMaxTokens = 1 << 20;
 
+std::string rule_name(WindowRule rule) {
+  if (rule == WindowRule::recode) return "recode";
+  return rule == WindowRule::window_share ? "window_share" : "total_share";
+}
+
+// What happens to a token that was coded: nothing, except in KVTuner's schemes.
+std::string requant_name(const Scheme& scheme) {
+  return scheme.info().window == WindowRule::recode ? "whole-history" : "append-only";
+}
+
 OrderedJson side_json(Axis axis, int group, const Window& window) {
   OrderedJson side;
   side["axis"] = to_string(axis);
@@ -17,7 +27,7 @@ OrderedJson side_json(Axis axis, int group, const Window& window) {
   if (window.rule == WindowRule::tokens) {
     side["keep"] = window.keep;
   } else {
-    side["rule"] = window.rule == WindowRule::window_share ? "window_share" : "total_share";
+    side["rule"] = rule_name(window.rule);
   }
   side["block"] = window.block;
   return side;
@@ -94,7 +104,7 @@ OrderedJson policy_json(const Scheme& scheme, BaseType base) {
   policy["residual_tokens"] = scheme.residual;
   policy["sink_tokens"] = scheme.sinks;
   policy["prefill_quantized"] = scheme.prefill == Prefill::stepwise;
-  policy["requant"] = "append-only";
+  policy["requant"] = requant_name(scheme);
   policy["baseline_kv"] = to_string(base);
   policy["scheme"] = scheme_json(scheme);
   return policy;
@@ -128,10 +138,7 @@ Result<Policy> read_policy(const Json& json, const std::string& where) {
   policy.residual = static_cast<int>(reader.integer("residual_tokens", 0, kMaxTokens));
   policy.prefill = reader.boolean("prefill_quantized") ? Prefill::stepwise : Prefill::exact;
   policy.sinks = static_cast<int>(reader.optional_integer("sink_tokens", 0, kMaxSinks).value_or(0));
-  const std::string requant = reader.optional_string("requant", 64).value_or("append-only");
-  if (requant != "append-only") {
-    reader.fail("requant", "is \"" + requant + "\"; this version codes a token once (append-only)");
-  }
+  const auto requant = reader.optional_string("requant", 64);
   if (const auto base = reader.optional_string("baseline_kv", 16)) {
     policy.base = reader.take(base_type_from(*base));
   }
@@ -139,6 +146,13 @@ Result<Policy> read_policy(const Json& json, const std::string& where) {
   KVSWEEP_TRY(reader.done());
   if (scheme != nullptr) {
     KVSWEEP_ASSIGN(policy.scheme, read_scheme(*scheme, policy, where + ".scheme"));
+  }
+  const std::string here = policy.scheme ? requant_name(*policy.scheme) : "append-only";
+  if (requant && *requant != here) {
+    return bad_input(where + ": \"requant\" is \"" + *requant +
+                     "\"; under the scheme of the file " + "this version codes " +
+                     (here == "append-only" ? "a token once" : "all tokens again") + " (" + here +
+                     ")");
   }
   return policy;
 }

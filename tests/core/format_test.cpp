@@ -83,5 +83,25 @@ TEST(BaseType, BytesAndNames) {
   EXPECT_THAT(base_type_from("float16").error().message, HasSubstr("fp32, fp16, bf16"));
 }
 
+TEST(Format, ReferenceArithmeticIsTheEndOfTheName) {
+  for (const char* name :
+       {"int4-token-ghead-kvtuner", "int2-channel-g32-kvtuner-bf16", "int8-token-g128-kvtuner",
+        "int3-channel-g11-11pack", "int4-token-g64-sym-kvtuner"}) {
+    const auto format = format_from(name);
+    ASSERT_TRUE(format.ok()) << format.error().message;
+    EXPECT_TRUE(format->simulated());
+    EXPECT_EQ(to_string(*format), name);
+  }
+  EXPECT_EQ(format_from("int4-token-g32-kvtuner-bf16")->arithmetic, Arithmetic::kvtuner_bf16);
+  for (const char* name :
+       {"int3-token-ghead-kvtuner", "int4-token-g64-had-kvtuner", "int4-token-g16-kvtuner",
+        "int3-channel-g11-sym-11pack", "fp8_e4m3-token-ghead-kvtuner", "int4-channel-ghead-kvtuner",
+        "int3-channel-g32-11pack", "int3-token-g11-11pack", "int4-channel-g11-11pack",
+        "int3-channel-g11", "base-kvtuner", "-kvtuner", "int4-token-ghead-bf16",
+        "int4-token-g32-kvtuner-kvtuner"}) {
+    EXPECT_FALSE(format_from(name).ok()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace kvsweep

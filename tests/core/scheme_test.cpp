@@ -180,7 +180,9 @@ TEST(MakeScheme, OptionsReadBack) {
     all.sinks = 4;
     all.hadamard = Hadamard::both;
     if (info.codecs != SchemeCodecs::fp8) all.symmetric = true;
-    if (info.window != WindowRule::tokens) all.share = 3;
+    if (info.reference()) all = options(std::string(info.name), 64);
+    if (!info.counts_tokens()) all.share = 3;
+    if (info.window == WindowRule::recode) all.residual = 7;
     for (const SchemeOptions& asked : {options(std::string(info.name)), all}) {
       const Scheme made = make_scheme(asked).value();
       const auto read = scheme_options_from_json(to_json(options_of(made)));
@@ -188,7 +190,64 @@ TEST(MakeScheme, OptionsReadBack) {
       EXPECT_EQ(make_scheme(*read).value(), made);
       EXPECT_THAT(described(made), HasSubstr(std::string(info.name) + ", group "));
     }
-    EXPECT_THAT(described(make_scheme(all).value()), HasSubstr("sinks 4"));
+    const std::string said = info.reference() ? "group 64" : "sinks 4";
+    EXPECT_THAT(described(make_scheme(all).value()), HasSubstr(said));
+  }
+}
+
+// KVTuner, prompt 10: R = 0 holds one new token all the same and is flushed by the second; R = 32
+// is a cycle of 32. What a step flushes, the next one sees.
+TEST(CodedTokens, RecodingFollowsThePrompt) {
+  const Window pairs = make_scheme(options("kvtuner")).value().key_window(Codec::int4);
+  EXPECT_EQ(pairs, (Window{0, 2, WindowRule::recode, 0}));
+  EXPECT_EQ(coded_tokens(pairs, 8, 10), 0);
+  EXPECT_EQ(coded_tokens(pairs, 9, 10), 10);
+  EXPECT_EQ(coded_tokens(pairs, 10, 10), 10);
+  EXPECT_EQ(coded_tokens(pairs, 11, 10), 10);
+  EXPECT_EQ(coded_tokens(pairs, 12, 10), 12);
+  const Window cycle = make_scheme(options("kvtuner-kivi")).value().value_window(Codec::int4);
+  EXPECT_EQ(coded_tokens(cycle, 41, 10), 10);
+  EXPECT_EQ(coded_tokens(cycle, 42, 10), 42);
+  for (int64_t p = 9; p < 300; ++p) {
+    EXPECT_LE(p - coded_tokens(cycle, p, 10), most_exact(cycle, 1000, 10)) << p;
+  }
+}
+
+TEST(MakeScheme, ReferenceSchemesHaveTheirOwnArithmeticAndNoOptionsOfOurs) {
+  const Scheme kvtuner = make_scheme(options("kvtuner")).value();
+  EXPECT_EQ(to_string(kvtuner.key_format(Codec::int4)), "int4-token-ghead-kvtuner");
+  EXPECT_EQ(to_string(kvtuner.key_format(Codec::base)), "base");
+  EXPECT_EQ(kvtuner.objection({Codec::int3, Codec::int4}),
+            "scheme kvtuner knows int8, int4 and int2 only, not int3");
+  const Scheme kivi = make_scheme(options("kvtuner-kivi-bf16")).value();
+  EXPECT_EQ(to_string(kivi.key_format(Codec::int2)), "int2-channel-g32-kvtuner-bf16");
+  EXPECT_EQ(to_string(kivi.value_format(Codec::int8)), "int8-token-g32-kvtuner-bf16");
+  SchemeOptions symmetric = options("kvtuner", 32);
+  symmetric.symmetric = true;
+  EXPECT_EQ(to_string(make_scheme(symmetric)->key_format(Codec::int4)),
+            "int4-token-g32-sym-kvtuner");
+  const Scheme pack = make_scheme(options("kvmix-11pack")).value();
+  EXPECT_EQ(to_string(pack.key_format(Codec::int3)), "int3-channel-g11-11pack");
+  EXPECT_EQ(to_string(pack.key_format(Codec::int2)), "int2-channel-g32");
+  EXPECT_EQ(pack.key_window(Codec::int3).block, 11);
+  EXPECT_EQ(pack.key_window(Codec::int2).block, 32);
+  EXPECT_THAT(pack.objection({Codec::int3, Codec::int3}), HasSubstr("for keys only"));
+  for (const SchemeInfo& info : schemes()) {
+    if (!info.reference()) continue;
+    SchemeOptions sinks = options(std::string(info.name));
+    sinks.sinks = 4;
+    SchemeOptions symmetric = options(std::string(info.name));
+    symmetric.symmetric = true;
+    EXPECT_EQ(make_scheme(symmetric).ok(), info.arithmetic != Arithmetic::pack11);
+    SchemeOptions rotated = options(std::string(info.name));
+    rotated.hadamard = Hadamard::keys;
+    SchemeOptions stepwise = options(std::string(info.name));
+    stepwise.prefill = Prefill::stepwise;
+    for (const SchemeOptions& wrong : {sinks, rotated, stepwise}) {
+      const auto made = make_scheme(wrong);
+      ASSERT_FALSE(made.ok());
+      EXPECT_THAT(made.error().message, HasSubstr("reproduces published code"));
+    }
   }
 }
 

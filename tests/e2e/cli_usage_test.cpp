@@ -160,6 +160,10 @@ TEST(CliUsage, ListsAreTablesAndJson) {
     ASSERT_TRUE(document.ok());
     EXPECT_TRUE(document->is_array() && !document->empty());
   }
+  const auto schemes = parse_json(run_cli({"list", "schemes", "--json"}).out, "schemes");
+  int references = 0;
+  for (const Json& scheme : *schemes) references += scheme["reference"] == true ? 1 : 0;
+  EXPECT_EQ(references, 5);
   const auto wrong = run_cli({"list", "codec"});
   EXPECT_EQ(wrong.code, 1);
   expect_sentence(wrong, "did you mean codecs?");

@@ -99,7 +99,7 @@ bool KvCache::State::reserve_staging(int64_t total_tokens) {
 // The first block that a side may still write into.
 size_t KvCache::State::first_open_block() {
   int64_t coded = std::max<int64_t>(0, tokens - layout->sinks);
-  each_side([&](Side& side) { coded = std::min(coded, side.coded()); });
+  each_side([&](Side& side) { coded = std::min(coded, side.settled()); });
   return static_cast<size_t>(coded / layout->page_tokens);
 }
 
@@ -225,14 +225,19 @@ Status KvCache::begin_chunk(int64_t new_tokens) {
     throw std::logic_error("begin_chunk: " + std::to_string(new_tokens) +
                            " tokens, or a chunk is open");
   }
+  if (s.layout->longest_chunk(s.tokens, s.prompt_tokens, new_tokens) != new_tokens) {
+    throw std::logic_error("begin_chunk: " + std::to_string(new_tokens) +
+                           " tokens at once, where history is coded again");
+  }
   if (!s.reserve(s.tokens + new_tokens)) {
-    return Error{ErrorCode::oom,
-                 "the KV cache of " + std::to_string(s.tokens + new_tokens) + " tokens needs " +
-                     std::to_string(s.layout->bytes(s.tokens + new_tokens, 1, s.prompt_tokens)) +
-                     " bytes, but only " + std::to_string(free_bytes(*s.pool)) + " of " +
-                     std::to_string(s.pool->budget_bytes()) + " are free beside the " +
-                     std::to_string(bytes()) +
-                     " it has; raise the cache budget or run fewer sequences at once"};
+    return Error{
+        ErrorCode::oom,
+        "the KV cache of " + std::to_string(s.tokens + new_tokens) + " tokens needs " +
+            std::to_string(s.layout->allocated_bytes(s.tokens + new_tokens, s.prompt_tokens)) +
+            " bytes, but only " + std::to_string(free_bytes(*s.pool)) + " of " +
+            std::to_string(s.pool->budget_bytes()) + " are free beside the " +
+            std::to_string(bytes()) +
+            " it has; raise the cache budget or run fewer sequences at once"};
   }
   s.chunk = new_tokens;
   return {};

@@ -59,8 +59,8 @@ class KvCache {
   // prompt whose queries saw it exact; a fork taken before serves them.
   Status crop(int64_t tokens);
 
-  // Reserves the blocks that `new_tokens` more tokens need; oom when the pool is full (nothing
-  // changes then).
+  // At most CacheLayout::longest_chunk tokens. Reserves the blocks that `new_tokens` more tokens
+  // need; oom when the pool is full (nothing changes then).
   Status begin_chunk(int64_t new_tokens);
 
   // numerics when a key or value is NaN or infinite, or leaves the range of the parameters:

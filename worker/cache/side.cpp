@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "worker/cache/simulated.hpp"
 #include "worker/codec/hadamard.hpp"
 
 namespace kvsweep::cache {
@@ -25,6 +26,7 @@ kernels::Element element_of(BaseType base) {
 
 const codec::Codec* codec_of(const Format& format) {
   if (!format.quantized()) return nullptr;
+  if (format.simulated()) return &reference_codec(format);
   const codec::Codec* codec = codec::find_codec(info(format.codec).name);
   if (codec == nullptr) throw std::logic_error("no encoder for format " + to_string(format));
   return codec;
@@ -50,7 +52,7 @@ void check_layout(const SideLayout& layout) {
   const Format& format = layout.format;
   const bool tiles = layout.page_tokens % kernels::kTileMultiple == 0 &&
                      layout.page_tokens <= kernels::kMaxTileTokens;
-  const bool groups = !format.quantized() || format.axis == Axis::token ||
+  const bool groups = !format.quantized() || format.simulated() || format.axis == Axis::token ||
                       (format.group > 0 && layout.page_tokens % format.group == 0 &&
                        layout.window.block % format.group == 0);
   if (!tiles || !groups) {
@@ -108,8 +110,9 @@ int64_t Side::coded_after(int64_t tokens) const {
   const int64_t last = slot(tokens) - 1;
   if (last < 0) return layout_->sinks;
   if (codec_ == nullptr) return tokens;
-  const int64_t coded =
-      views_.empty() ? coded_tokens(layout_->window, last) : views_[static_cast<size_t>(last)];
+  const int64_t coded = views_.empty()
+                            ? coded_tokens(layout_->window, last, exact_tokens_ - layout_->sinks)
+                            : views_[static_cast<size_t>(last)];
   return layout_->sinks + coded;
 }
 
@@ -224,6 +227,7 @@ int Side::channel_group() const {
 }
 
 Status Side::encode(int64_t from, int64_t to, std::vector<float>* wide) {
+  if (layout_->format.simulated()) return encode_simulated(from, to, wide);
   const int step = token_group();
   for (int64_t token = from; token < to; token += step) {
     for (int head = 0; head < layout_->kv_heads; ++head) {
@@ -292,6 +296,7 @@ bool Side::can_crop(int64_t tokens) const {
   if (!scratch_.empty()) return true;  // the whole prompt is still there
   if (tokens < exact_tokens_) return false;
   const int64_t coded = coded_after(tokens);
+  if (layout_->window.rule == WindowRule::recode) return coded == coded_;
   const int64_t oldest = std::max<int64_t>(layout_->sinks, tokens_ - room_);
   return coded == tokens || coded == coded_ || coded >= oldest;
 }
@@ -311,6 +316,11 @@ void Side::page_tile(int64_t start, int layer_head, float* tile) const {
   const kernels::CpuOps& ops = kernels::cpu_ops();
   if (codec_ == nullptr) {
     const kernels::PlainTile plain{element_, code_row(start, head), layout_->head_dim,
+                                   layout_->page_tokens};
+    return name_.values ? ops.plain_values(plain, tile) : ops.plain_keys(plain, tile);
+  }
+  if (layout_->format.simulated()) {
+    const kernels::PlainTile plain{kernels::Element::fp32, code_row(start, head), layout_->head_dim,
                                    layout_->page_tokens};
     return name_.values ? ops.plain_values(plain, tile) : ops.plain_keys(plain, tile);
   }

@@ -5,8 +5,9 @@
 // Where a token's row is found:
 //   sink             in the sink rows of the staging area, always
 //   base type        in its page, from the moment it is appended
-//   coded            in its page; a token may lie in scratch too while older queries see it exact
-//   exact            in scratch if it belongs to the running chunk (Prefill::exact: to the prompt,
+//   coded            in its page (simulated: as decoding gives it, in fp32); a token may lie in
+//   scratch too while older queries see it exact exact            in scratch if it belongs to the
+//   running chunk (Prefill::exact: to the prompt,
 //                    until the prefill ends), else in the staging ring at slot token % room
 #pragma once
 
@@ -70,6 +71,8 @@ class Side {
   int64_t pending() const { return pending_; }  // of the running chunk
   // Tokens in pages: those from sinks() to sinks() + coded() - 1.
   int64_t coded() const { return coded_ - layout_->sinks; }
+  // Of these, the first that will never be written again.
+  int64_t settled() const { return layout_->window.rule == WindowRule::recode ? 0 : coded(); }
 
   // Tokens from sinks() to view - 1 are read from pages by the query at `position`, the others
   // exact.
@@ -105,6 +108,10 @@ class Side {
   Status append_to_pages(const float* rows, int64_t first, int64_t tokens);
   Status append_to_scratch(const float* rows, int64_t first, int64_t tokens, Work* work);
   Status encode(int64_t from, int64_t to, std::vector<float>* wide);
+  // Of a simulated side (side_simulated.cpp).
+  void read_row(int64_t token, int head, float* row) const;
+  Status encode_simulated(int64_t from, int64_t to, std::vector<float>* wide);
+  Status encode_history(int64_t to, std::vector<float>* wide);
   Status encode_run(int64_t token, int count, int head, std::vector<float>* wide);
   Error not_finite(const float* rows, int64_t first_token) const;
   Error fault(const codec::EncodeResult& result, int64_t token, int head) const;

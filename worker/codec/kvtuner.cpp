@@ -146,6 +146,26 @@ struct Quantizer {
   }
 };
 
+template <typename R>
+EncodeResult symmetric(const SymmetricShape& shape, float* values) {
+  const auto high = static_cast<float>((1 << (shape.bits - 1)) - 1);
+  for (int begin = 0; begin < shape.count; begin += shape.group) {
+    const int end = std::min(begin + shape.group, shape.count);
+    float largest = 0;
+    for (int i = begin; i < end; ++i) {
+      const float size = std::abs(R::round(values[i]));
+      if (!std::isfinite(size)) return {Fault::non_finite, 0, i, values[i]};
+      largest = std::max(largest, size);
+    }
+    const float scale = R::round(std::max(largest, R::round(1e-5f)) / high);
+    for (int i = begin; i < end; ++i) {
+      const float steps = R::round(R::round(values[i]) / scale);
+      values[i] = R::round(std::clamp(std::nearbyint(steps), -high - 1, high) * scale);
+    }
+  }
+  return {};
+}
+
 template <int Bits, typename R>
 Codec kvtuner(std::string_view name, kernels::CodeKind code, kernels::ParamKind params) {
   using Q = Quantizer<Bits, R>;
@@ -183,6 +203,10 @@ Codec kvtuner_int4_bf16() {
 }
 Codec kvtuner_int2_bf16() {
   return kvtuner<2, Bf16>("int2-kvtuner-bf16", kernels::CodeKind::uint2, kBf16);
+}
+
+EncodeResult kvtuner_symmetric(const SymmetricShape& shape, float* values) {
+  return shape.bf16 ? symmetric<Bf16>(shape, values) : symmetric<Fp32>(shape, values);
 }
 
 }  // namespace kvsweep::codec

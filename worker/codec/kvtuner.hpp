@@ -28,4 +28,17 @@ Codec kvtuner_int8_bf16();
 Codec kvtuner_int4_bf16();
 Codec kvtuner_int2_bf16();
 
+// The symmetric form of the same source, coded and decoded in place; no scale is stored, so it is
+// for simulation alone. Per group of `group` consecutive values, the last may be shorter:
+//   s = R(max(R(max |x|), R(1e-5)) / (2^(bits-1) - 1)),  q = clip(round(R(x / s)), qmin, qmax),
+//   x^ = R(q * s)
+// R rounds to bf16 where `bf16`, else to fp32. On a fault `channel` is the index of the value.
+struct SymmetricShape {
+  int bits = 8;  // 8, 4, 2
+  bool bf16 = false;
+  int count = 0;
+  int group = 0;
+};
+EncodeResult kvtuner_symmetric(const SymmetricShape& shape, float* values);
+
 }  // namespace kvsweep::codec

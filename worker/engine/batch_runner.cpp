@@ -104,7 +104,10 @@ Status BatchRunner::plan(Run& run) {
   for (const int64_t index : run.sequences.running()) {
     const int64_t left = pending(index);
     if (left == 1 || room == 0) continue;
-    const int64_t count = std::min(left, room);
+    const Sequence& sequence = run.sequences.at(index);
+    const int64_t prompt = run.jobs[static_cast<size_t>(sequence.job)].prompt_tokens;
+    const int64_t count =
+        sequence.layout->longest_chunk(sequence.fed, prompt, std::min(left, room));
     KVSWEEP_TRY(plan_one(run, index, count));
     room -= count;
   }

@@ -307,5 +307,50 @@ TEST(CacheLayout, FullPagesAgreeWithFormatBits) {
   }
 }
 
+// What a published cache would take, against what the simulation of it allocates.
+//   K4: codes 100 * 2 * 64 / 2 = 6400, 8 bytes per token and head 1600; V2: 3200 + 1600
+//   pages of floats: 2 * 64 * 64 * 4 = 32768 each, and two exact tokens of 2 * 64 * 2 = 256 a side
+TEST(CacheLayout, SimulatedSidesCostWhatIsPublishedAndAllocateMore) {
+  const ModelGeometry model = geometry(1, 2, 64);
+  const PrecisionMap map = uniform_map(scheme("kvtuner"), 1, {Codec::int4, Codec::int2});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+  EXPECT_EQ(layout.bytes(0, 1), 0);
+  EXPECT_EQ(layout.bytes(100, 1), 8000 + 4800);
+  EXPECT_EQ(layout.bytes(101, 3, 50), 3 * (8000 + 4800 + 2 * 256));  // one token came after a flush
+  EXPECT_EQ(layout.allocated_bytes(100), 2 * 2 * 32768 + 2 * 2 * 256);
+  EXPECT_EQ(effective_bits(layout, model, 100), 4.0);  // the mean of 5 and 3
+
+  const PrecisionMap narrow = uniform_map(scheme("kvtuner-bf16"), 1, {Codec::int4, Codec::int2});
+  EXPECT_EQ(effective_bits(cache_layout(narrow, model, BaseType::bf16), model, 100), 3.5);
+  Format symmetric = narrow.key_format(0);
+  symmetric.symmetric = true;
+  EXPECT_EQ(format_bits(symmetric, 128, BaseType::fp16), 4.125);
+  EXPECT_EQ(format_bits(map.key_format(0), 128, BaseType::fp16), 4.5);
+  EXPECT_EQ(format_bits(narrow.key_format(0), 128, BaseType::fp16), 4.25);  // as KVTuner counts
+}
+
+// 33 tokens, of which floor((33 - 6) / 11) * 11 = 22 are coded: 22 * 64 / 11 words of 4 bytes with
+// 4 of parameters, 11 exact tokens of 128 bytes, and a page of values.
+TEST(CacheLayout, WordsOf11Tokens) {
+  const ModelGeometry model = geometry(1, 1, 64);
+  const PrecisionMap map = uniform_map(scheme("kvmix-11pack"), 1, {Codec::int3, Codec::base});
+  const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
+  EXPECT_EQ(layout.bytes(33, 1), 1024 + 1408 + 8192);
+  EXPECT_DOUBLE_EQ(format_bits(map.key_format(0), 64, BaseType::fp16), 64.0 / 11);
+}
+
+TEST(CacheLayout, HistoryThatIsCodedAgainTakesTokensOneByOne) {
+  const ModelGeometry model = geometry(1, 1, 64);
+  const auto chunk = [&](const char* name, int64_t tokens, int64_t wanted) {
+    const PrecisionMap map = uniform_map(scheme(name), 1, {Codec::int4, Codec::int4});
+    return cache_layout(map, model, BaseType::fp16).longest_chunk(tokens, 50, wanted);
+  };
+  EXPECT_EQ(chunk("kvtuner", 0, 30), 30);
+  EXPECT_EQ(chunk("kvtuner", 30, 30), 20);  // to the prompt's end
+  EXPECT_EQ(chunk("kvtuner", 50, 30), 1);
+  EXPECT_EQ(chunk("kivi", 30, 30), 30);
+  EXPECT_EQ(chunk("kvmix-11pack", 50, 30), 30);
+}
+
 }  // namespace
 }  // namespace kvsweep

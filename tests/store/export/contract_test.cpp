@@ -27,12 +27,17 @@ Scheme random_scheme(std::mt19937& random, bool integers, int layers) {
   const int groups[] = {32, 64, 128, 0};
   if (!fixed && random() % 2) options.group = groups[random() % (channel ? 3 : 4)];
   const int group = options.group.value_or(32);
+  if (info->window == WindowRule::recode && random() % 2) {
+    options.residual = static_cast<int>(random() % 200);
+  }
   if (info->window == WindowRule::tokens && (options.group || random() % 2)) {
     options.residual = static_cast<int>(channel ? group * (1 + random() % 3) : random() % 200);
   }
-  if (info->window != WindowRule::tokens && random() % 2) {
+  if (!info->counts_tokens() && random() % 2) {
     options.share = 1 + static_cast<int>(random() % 9);
   }
+  if (info->window == WindowRule::recode) options.symmetric = random() % 3 == 0;
+  if (info->reference()) return must(make_scheme(options));
   if (random() % 2) options.prefill = random() % 2 ? Prefill::exact : Prefill::stepwise;
   if (random() % 3 == 0) options.sinks = static_cast<int>(random() % 65);
   if (random() % 3 == 0) options.hadamard = static_cast<Hadamard>(random() % 4);

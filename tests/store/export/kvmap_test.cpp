@@ -86,6 +86,27 @@ TEST_F(KvmapTest, CountsTheCost) {
   EXPECT_EQ(cost["context"], 64);
 }
 
+// A reference scheme says that it codes again, and with what arithmetic; a file that contradicts
+// its scheme is refused.
+TEST_F(KvmapTest, ReferenceSchemesSayWhatTheyReproduce) {
+  ExportInput input = sample_input();
+  input.map = uniform_map(test::sample_scheme("kvtuner-bf16"), 4, {Codec::int8, Codec::int4});
+  Json json = written(input);
+  const Json v = json["formats"][json["layers"][0]["v"].get<std::string>()];
+  EXPECT_EQ(v["arithmetic"], "kvtuner-bf16");
+  EXPECT_EQ(v["scale"], "bf16");
+  EXPECT_EQ(v["zero"], "bf16");
+  EXPECT_EQ(v["effective_bits"], 4.5);
+  EXPECT_EQ(json["policy"]["requant"], "whole-history");
+  EXPECT_EQ(json["policy"]["scheme"]["keys"]["rule"], "recode");
+  EXPECT_EQ(must(import(json)).map, input.map);
+  json["policy"]["requant"] = "append-only";
+  EXPECT_THAT(import(json).error().message, HasSubstr("\"requant\" is \"append-only\""));
+  json = written(sample_input());
+  json["policy"]["requant"] = "whole-history";
+  EXPECT_THAT(import(json).error().message, HasSubstr("codes a token once"));
+}
+
 TEST_F(KvmapTest, LayersMayDiffer) {
   ExportInput input = sample_input();
   input.geometry.layers[1] = {4, 128};

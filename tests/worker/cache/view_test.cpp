@@ -25,10 +25,20 @@ uint64_t fresh_seed() {
   return seed;
 }
 
+// Reference schemes read their codes back, which no view shows (published_caches_test.cpp).
+std::vector<SchemeInfo> append_only_schemes() {
+  std::vector<SchemeInfo> found;
+  for (const SchemeInfo& scheme : schemes()) {
+    if (!scheme.reference()) found.push_back(scheme);
+  }
+  return found;
+}
+
 // A random case within issue bounds: all schemes and options, codecs, shapes.
 Case random_case(std::mt19937_64& rng) {
   Case c;
-  const SchemeInfo& scheme = schemes()[rng() % schemes().size()];
+  static const std::vector<SchemeInfo> kSchemes = append_only_schemes();
+  const SchemeInfo& scheme = kSchemes[rng() % kSchemes.size()];
   c.options.name = scheme.name;
   const int groups[] = {32, 64, 128, 0};
   const bool channel = scheme.k_axis == Axis::channel;
@@ -91,7 +101,7 @@ TEST(View, EqualsBruteForceOnRandomCases) {
 }
 
 TEST(View, EqualsBruteForceForEveryPairOfCodecs) {
-  for (const SchemeInfo& scheme : schemes()) {
+  for (const SchemeInfo& scheme : append_only_schemes()) {
     for (const CodecInfo& k : codecs()) {
       for (const CodecInfo& v : codecs()) {
         Case c;

@@ -132,7 +132,8 @@ TEST_F(EngineTest, BaselineAgreesWithItself) {
 // The greedy output of a map, forced on itself, is its argmax at every position.
 TEST_F(EngineTest, ForcingTheOwnOutputReproducesIt) {
   Engine engine = make();
-  for (const std::string kind : {"baseline", "per-token", "kivi", "kivi-exact"}) {
+  for (const std::string kind :
+       {"baseline", "per-token", "kivi", "kivi-exact", "kvtuner", "kvtuner-kivi", "kvmix-11pack"}) {
     auto requests = prompts(engine, 6, 40);
     const auto generated = engine.run(map(engine, kind), requests, {});
     ASSERT_TRUE(generated.ok()) << generated.error().message;

@@ -113,6 +113,13 @@ TEST_P(TinyInvariance, TokensPerToken) {
 TEST_P(TinyInvariance, TokensKiviExactPrefill) {
   expect_equal_tokens(watched(), "kivi-exact");
 }
+// History that is coded again is so at the same steps, whatever else is in the batch.
+TEST_P(TinyInvariance, TokensKvtuner) {
+  expect_equal_tokens(watched(), "kvtuner");
+}
+TEST_P(TinyInvariance, TokensKvtunerKivi) {
+  expect_equal_tokens(watched(), "kvtuner-kivi");
+}
 TEST_P(TinyInvariance, Threads) {
   expect_equal_threads(watched());
 }

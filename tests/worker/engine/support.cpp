@@ -75,9 +75,11 @@ PrecisionMap make_map(const std::string& kind, int layers) {
   SchemeOptions options;
   options.name = kind == "per-token" || kind == "baseline" ? "per-token" : "kivi";
   if (kind == "kivi") options.prefill = Prefill::stepwise;
+  if (is_reference_scheme(kind)) options.name = kind;
   Result<Scheme> scheme = make_scheme(options);
   if (!scheme.ok()) throw std::runtime_error(scheme.error().message);
   if (kind == "baseline") return baseline_map(*scheme, layers);
+  if (kind == "kvmix-11pack") return uniform_map(*scheme, layers, {Codec::int3, Codec::int2});
   const Pair pair =
       kind == "kivi-exact" ? Pair{Codec::int2, Codec::int2} : Pair{Codec::int4, Codec::int2};
   return uniform_map(*scheme, layers, pair);

@@ -24,7 +24,7 @@ Json read_golden(const std::string& path_in_tests);
 engine::Engine load_engine(const std::string& dir, engine::EngineOptions options = {});
 
 // Maps that exercise both views: "baseline", "per-token" (K4V2), "kivi" (K4V2, stepwise),
-// "kivi-exact" (K2V2).
+// "kivi-exact" (K2V2), and every reference scheme by its name (K4V2, kvmix-11pack K3V2).
 PrecisionMap make_map(const std::string& kind, int layers);
 
 // Token ids below `vocab`, a pure function of the arguments.
