@@ -21,8 +21,8 @@ struct PrecisionMap {
   int num_layers() const { return static_cast<int>(layers.size()); }
   Format key_format(Pair pair) const { return scheme.key_format(pair.k); }
   Format value_format(Pair pair) const { return scheme.value_format(pair.v); }
-  // Of a side of this layer, or of one of its KV heads, whose format is calibrated; else 0, as where
-  // the ranges lack the layer (check_map).
+  // Of a side of this layer, or of one of its KV heads, whose format is calibrated; else 0, as
+  // where the ranges lack the layer (check_map).
   float key_constant(int layer, Pair pair) const;
   float value_constant(int layer, Pair pair) const;
   bool is_baseline() const;  // every side in the base type
@@ -30,10 +30,10 @@ struct PrecisionMap {
   friend bool operator==(const PrecisionMap&, const PrecisionMap&) = default;
 };
 
-// SHA-256 of the canonical meaning (design §1): scheme, policy, the expanded formats of every layer,
-// or of every KV head where they differ, and, as fp32 bit patterns, the calibrated constants that
-// they use; no names, model or evidence. A map whose sides are all `base` has one id whatever its
-// scheme, since the scheme then changes nothing.
+// SHA-256 of the canonical meaning (design §1): scheme, policy, the expanded formats of every
+// layer, or of every KV head where they differ, and, as fp32 bit patterns, the calibrated constants
+// that they use; no names, model or evidence. A map whose sides are all `base` has one id whatever
+// its scheme, since the scheme then changes nothing.
 std::string map_id(const PrecisionMap& map);
 
 PrecisionMap uniform_map(const Scheme& scheme, int num_layers, Pair pair);

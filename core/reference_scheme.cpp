@@ -17,6 +17,7 @@ Status check_reference(const SchemeInfo& scheme, const SchemeOptions& options) {
     return no("symmetric form");
   }
   if (options.hadamard.value_or(Hadamard::none) != Hadamard::none) return no("`hadamard`");
+  if (options.key_bias.value_or(KeyBias::none) != KeyBias::none) return no("`key_bias`");
   if (options.prefill.value_or(Prefill::exact) != Prefill::exact) return no("`prefill: stepwise`");
   return {};
 }

@@ -54,8 +54,8 @@ TEST(Ranges, ConstantsTakeNoBytesPerToken) {
   EXPECT_EQ(bits(fp8_map(kRanges)), 8.0);
   EXPECT_EQ(bits(uniform_map(fp8({}), 2, {Codec::fp8_e4m3, Codec::fp8_e4m3})), 8.25);
   const CacheLayout layout = cache_layout(fp8_map(kRanges), geometry, BaseType::fp16);
-  EXPECT_EQ(layout.keys[0].constant, 20.1f / 448.0f);
-  EXPECT_EQ(layout.values[1].constant, 0.1f / 448.0f);
+  EXPECT_EQ(layout.keys[0][0].constant, 20.1f / 448.0f);
+  EXPECT_EQ(layout.values[1][0].constant, 0.1f / 448.0f);
   SchemeOptions options;
   options.ranges = kRanges;
   const auto nvfp4 = uniform_map(make_scheme(options).value(), 2, {Codec::nvfp4, Codec::nvfp4});

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!json.ok()) return 0;
   const auto map = kvsweep::precision_map_from_json(*json);
   if (map.ok()) {
-    kvsweep::fuzz::require(kvsweep::precision_map_from_json(kvsweep::to_json(*map)).value() == *map);
+    kvsweep::fuzz::require(kvsweep::precision_map_from_json(kvsweep::to_json(*map)).value() ==
+                           *map);
   }
   kvsweep::canonical_json(*json).ok();
   return 0;

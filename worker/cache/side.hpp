@@ -6,8 +6,8 @@
 //   sink             in the sink rows of the staging area, always
 //   base type        in its page, from the moment it is appended
 //   coded            in its page (simulated: as decoding gives it, in fp32); a token may lie in
-//   scratch too while older queries see it exact exact            in scratch if it belongs to the
-//   running chunk (Prefill::exact: to the prompt,
+//                    scratch too while older queries see it exact
+//   exact            in scratch if it belongs to the running chunk (Prefill::exact: to the prompt,
 //                    until the prefill ends), else in the staging ring at slot token % room
 #pragma once
 

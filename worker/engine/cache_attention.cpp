@@ -13,11 +13,10 @@ Status CacheAttention::append(const model::AttentionCall& call) {
   std::vector<Status> outcomes(segments_.size());
   model::run_tasks(static_cast<int64_t>(segments_.size()), [&](int64_t i) {
     const Segment& segment = segments_[static_cast<size_t>(i)];
-    const float* keys =
-        segment.cache->keys_unbiased(call.layer) ? call.unbiased_keys : call.keys;
-    outcomes[static_cast<size_t>(i)] =
-        segment.cache->append(call.layer, {keys + segment.first_row * width,
-                                           call.values + segment.first_row * width, segment.count});
+    const float* keys = segment.cache->keys_unbiased(call.layer) ? call.unbiased_keys : call.keys;
+    outcomes[static_cast<size_t>(i)] = segment.cache->append(
+        call.layer,
+        {keys + segment.first_row * width, call.values + segment.first_row * width, segment.count});
   });
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].ok()) continue;
@@ -28,9 +27,8 @@ Status CacheAttention::append(const model::AttentionCall& call) {
 }
 
 bool CacheAttention::wants_unbiased_keys(int layer) const {
-  return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
-    return segment.cache->keys_unbiased(layer);
-  });
+  return std::any_of(segments_.begin(), segments_.end(),
+                     [&](const Segment& segment) { return segment.cache->keys_unbiased(layer); });
 }
 
 Status CacheAttention::attend(const model::AttentionCall& call) {

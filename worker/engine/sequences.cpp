@@ -88,8 +88,8 @@ void Sequences::build(const PromptTree& tree) {
 
 int64_t Sequences::need(const Sequence& s) const {
   const Job& job = jobs_[static_cast<size_t>(s.job)];
-  const int64_t all =
-      s.shared ? s.layout->bytes(s.end, 1) : s.layout->bytes(job.most_tokens, 1, job.prompt_tokens);
+  const int64_t all = s.shared ? s.layout->allocated_bytes(s.end)
+                               : s.layout->allocated_bytes(job.most_tokens, job.prompt_tokens);
   if (s.parent < 0 || at(s.parent).layout != s.layout) return all;
   return all - settled_bytes(*s.layout, at(s.parent).end);
 }

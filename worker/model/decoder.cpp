@@ -183,8 +183,7 @@ void Decoder::place_unbiased_keys(int index, int64_t rows, const float* qkv) {
   float* out = unbiased_keys_.rows(rows, kv_width());
   over_rows(rows, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row) {
-      place(rope, row, qkv + row * width + query_width(), config_.kv_heads,
-            out + row * kv_width());
+      place(rope, row, qkv + row * width + query_width(), config_.kv_heads, out + row * kv_width());
     }
   });
 }

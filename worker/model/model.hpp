@@ -43,7 +43,7 @@ struct AttentionCall {
   const float* key_bias = nullptr;       // [kv_heads, head_dim], before RoPE
   const float* unbiased_keys = nullptr;  // [rows, kv_heads, head_dim], RoPE(W x, p), where the sink
                                          // wants them beside `keys`
-  int rotary_channels = 0;          // that RoPE turns, in pairs (i, i + rotary_channels / 2)
+  int rotary_channels = 0;               // that RoPE turns, in pairs (i, i + rotary_channels / 2)
   // angles[row][p] of positions 0 .. the row's own: rotary_channels / 2 cosines, then the sines, as
   // the row's sequence has them. nullptr without rotation.
   const float* const* const* angles = nullptr;

@@ -36,7 +36,7 @@ struct Model {
   text::Tokenizer tokenizer;
 };
 
-// What one map's run needs, made once per unit.
+// What the runs of all maps need, made once per unit.
 struct Prepared {
   std::vector<task::Example> examples;  // in the order of unit.examples
   std::vector<engine::SequenceRequest> requests;
@@ -58,9 +58,11 @@ struct EngineRunner::State {
   Result<Prepared> prepare(const wire::Unit& unit, const task::Task& task) const;
   Result<engine::SequenceRequest> request(const wire::Unit& unit, int64_t example,
                                           const std::string& prompt) const;
-  Result<wire::MapMeasurements> measure_map(const wire::Unit& unit, const PrecisionMap& map,
-                                            const task::Task& task, const Prepared& prepared,
-                                            engine::RunOptions run);
+  Status check_maps(const wire::Unit& unit) const;
+  Result<std::vector<wire::MapMeasurements>> measure_maps(const wire::Unit& unit,
+                                                          const task::Task& task,
+                                                          const Prepared& prepared,
+                                                          engine::RunOptions run);
   Result<Measurement> measurement(const wire::Unit& unit, int64_t index, const task::Task& task,
                                   const Prepared& prepared,
                                   const engine::SequenceOutput& output) const;
@@ -140,8 +142,7 @@ Status EngineRunner::State::load_model(const wire::Unit& unit) {
 Result<wire::UnitResult> EngineRunner::State::measure(const wire::Unit& unit,
                                                       UnitCounters& counters,
                                                       const std::atomic<bool>& cancel) {
-  const auto per_map = static_cast<int64_t>(unit.examples.size());
-  counters.total = per_map * static_cast<int64_t>(unit.maps.size());
+  counters.total = static_cast<int64_t>(unit.examples.size() * unit.maps.size());
   KVSWEEP_ASSIGN(const task::Task* const task, open_task(unit.protocol));
   KVSWEEP_TRY(load_model(unit));
   KVSWEEP_ASSIGN(const Prepared prepared, prepare(unit, *task));
@@ -150,20 +151,13 @@ Result<wire::UnitResult> EngineRunner::State::measure(const wire::Unit& unit,
   result.protocol_hash = protocol_hash(unit.protocol, unit.mode);
   result.base = unit.base;
   result.batch_invariant = model->engine.batch_invariant();
-  int64_t tokens_before = 0;
-  for (size_t i = 0; i < unit.maps.size(); ++i) {
-    const int64_t done_before = per_map * static_cast<int64_t>(i);
-    engine::RunOptions run{
-        .base = unit.base, .eos_ids = model->tokenizer.eos_ids(), .cancel = &cancel};
-    run.progress = [&](int64_t finished, int64_t tokens) {
-      counters.done = done_before + finished;
-      counters.tokens = tokens_before + tokens;
-    };
-    KVSWEEP_ASSIGN(wire::MapMeasurements measured,
-                   measure_map(unit, unit.maps[i], *task, prepared, std::move(run)));
-    result.maps.push_back(std::move(measured));
-    tokens_before = counters.tokens;
-  }
+  engine::RunOptions run{
+      .base = unit.base, .eos_ids = model->tokenizer.eos_ids(), .cancel = &cancel};
+  run.progress = [&](int64_t finished, int64_t tokens) {
+    counters.done = finished;
+    counters.tokens = tokens;
+  };
+  KVSWEEP_ASSIGN(result.maps, measure_maps(unit, *task, prepared, std::move(run)));
   return result;
 }
 
@@ -198,30 +192,37 @@ Result<engine::SequenceRequest> EngineRunner::State::request(const wire::Unit& u
   return sequence;
 }
 
-Result<wire::MapMeasurements> EngineRunner::State::measure_map(const wire::Unit& unit,
-                                                               const PrecisionMap& map,
-                                                               const task::Task& task,
-                                                               const Prepared& prepared,
-                                                               engine::RunOptions run) {
-  KVSWEEP_TRY(check_map(map, model->engine.geometry()));
-  const std::string& ranged = map.scheme.ranges.model_hash;
-  if (!ranged.empty() && ranged != unit.model_hash) {
+Status EngineRunner::State::check_maps(const wire::Unit& unit) const {
+  for (const PrecisionMap& map : unit.maps) {
+    KVSWEEP_TRY(check_map(map, model->engine.geometry()));
+    const std::string& ranged = map.scheme.ranges.model_hash;
+    if (ranged.empty() || ranged == unit.model_hash) continue;
     return bad_input(fmt::format(
         "the ranges of the calibrated constants were observed on a model with hash {}, but this "
         "one has {}; make them for this model with `kvsweep calibrate`",
         ranged.substr(0, 12), unit.model_hash.substr(0, 12)));
   }
+  return {};
+}
+
+Result<std::vector<wire::MapMeasurements>> EngineRunner::State::measure_maps(
+    const wire::Unit& unit, const task::Task& task, const Prepared& prepared,
+    engine::RunOptions run) {
+  KVSWEEP_TRY(check_maps(unit));
   if (unit.mode == RunMode::generate) {
     run.stop = [&](int64_t index, const std::vector<int32_t>& tokens) {
       return ends_with_stop(model->tokenizer, tokens, prepared.examples[index].stops);
     };
   }
-  KVSWEEP_ASSIGN(const auto outputs, model->engine.run(map, prepared.requests, run));
-  wire::MapMeasurements measured{.map_id = map_id(map)};
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    KVSWEEP_ASSIGN(Measurement m,
-                   measurement(unit, static_cast<int64_t>(i), task, prepared, outputs[i]));
-    measured.measurements.push_back(std::move(m));
+  KVSWEEP_ASSIGN(const auto outputs, model->engine.run(unit.maps, prepared.requests, run));
+  std::vector<wire::MapMeasurements> measured;
+  for (size_t map = 0; map < outputs.size(); ++map) {
+    measured.push_back({.map_id = map_id(unit.maps[map])});
+    for (size_t i = 0; i < outputs[map].size(); ++i) {
+      KVSWEEP_ASSIGN(Measurement m,
+                     measurement(unit, static_cast<int64_t>(i), task, prepared, outputs[map][i]));
+      measured.back().measurements.push_back(std::move(m));
+    }
   }
   return measured;
 }

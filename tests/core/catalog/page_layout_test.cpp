@@ -322,11 +322,12 @@ TEST(CacheLayout, SimulatedSidesCostWhatIsPublishedAndAllocateMore) {
 
   const PrecisionMap narrow = uniform_map(scheme("kvtuner-bf16"), 1, {Codec::int4, Codec::int2});
   EXPECT_EQ(effective_bits(cache_layout(narrow, model, BaseType::bf16), model, 100), 3.5);
-  Format symmetric = narrow.key_format(0);
+  Format symmetric = narrow.key_format(Pair{Codec::int4, Codec::int2});
   symmetric.symmetric = true;
   EXPECT_EQ(format_bits(symmetric, 128, BaseType::fp16), 4.125);
-  EXPECT_EQ(format_bits(map.key_format(0), 128, BaseType::fp16), 4.5);
-  EXPECT_EQ(format_bits(narrow.key_format(0), 128, BaseType::fp16), 4.25);  // as KVTuner counts
+  EXPECT_EQ(format_bits(map.key_format(Pair{Codec::int4, Codec::int2}), 128, BaseType::fp16), 4.5);
+  EXPECT_EQ(format_bits(narrow.key_format(Pair{Codec::int4, Codec::int2}), 128, BaseType::fp16),
+            4.25);  // as KVTuner counts
 }
 
 // 33 tokens, of which floor((33 - 6) / 11) * 11 = 22 are coded: 22 * 64 / 11 words of 4 bytes with
@@ -336,7 +337,8 @@ TEST(CacheLayout, WordsOf11Tokens) {
   const PrecisionMap map = uniform_map(scheme("kvmix-11pack"), 1, {Codec::int3, Codec::base});
   const CacheLayout layout = cache_layout(map, model, BaseType::fp16);
   EXPECT_EQ(layout.bytes(33, 1), 1024 + 1408 + 8192);
-  EXPECT_DOUBLE_EQ(format_bits(map.key_format(0), 64, BaseType::fp16), 64.0 / 11);
+  EXPECT_DOUBLE_EQ(format_bits(map.key_format(Pair{Codec::int3, Codec::base}), 64, BaseType::fp16),
+                   64.0 / 11);
 }
 
 TEST(CacheLayout, HistoryThatIsCodedAgainTakesTokensOneByOne) {

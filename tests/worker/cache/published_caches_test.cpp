@@ -113,7 +113,7 @@ Sequence sequence_of(const Case& c, uint64_t seed) {
 
 // SHA-256 of the coded rows of a simulated side.
 std::string coded_sha(const Sequence& setup, const KvCache& cache, bool values) {
-  const SideLayout& s = values ? setup.layout.values[0] : setup.layout.keys[0];
+  const SideLayout& s = values ? setup.layout.values[0][0] : setup.layout.keys[0][0];
   const auto row = static_cast<size_t>(s.head_dim) * sizeof(float);
   std::string bytes;
   for (int64_t token = 0; token < cache.coded(0, values); ++token) {
@@ -128,7 +128,7 @@ std::string coded_sha(const Sequence& setup, const KvCache& cache, bool values) 
 
 void expect_step(const Sequence& setup, const KvCache& cache, const Step& step) {
   for (const bool values : {false, true}) {
-    const SideLayout& s = values ? setup.layout.values[0] : setup.layout.keys[0];
+    const SideLayout& s = values ? setup.layout.values[0][0] : setup.layout.keys[0][0];
     ASSERT_EQ(cache.coded(0, values), step.coded[values]) << "token " << step.position;
     if (!s.format.simulated()) continue;
     ASSERT_EQ(coded_sha(setup, cache, values), step.sha[values])

@@ -104,8 +104,8 @@ std::vector<std::vector<float>> batch_logits(model::Model& model, const BatchSpe
   std::vector<engine::Job> jobs;
   for (const auto& tokens : sequences) {
     const int64_t count = static_cast<int64_t>(tokens.size());
-    jobs.push_back({&layout, nullptr, tokens, spec.prompt_tokens > 0 ? spec.prompt_tokens : count,
-                    0, count});
+    jobs.push_back(
+        {&layout, nullptr, tokens, spec.prompt_tokens > 0 ? spec.prompt_tokens : count, 0, count});
   }
   KeepAll handler(sequences, model.vocab_size());
   engine::BatchRunner runner(model, pool, options);
