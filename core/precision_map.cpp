@@ -82,6 +82,12 @@ Status check_heads(const LayerPairs& pairs, int kv_heads, int index) {
 
 Status check_layer(const PrecisionMap& map, const LayerGeometry& layer, int index) {
   const LayerPairs& pairs = map.layers[static_cast<size_t>(index)];
+  if (pairs.per_head() && map.scheme.info().reference()) {
+    return bad_input(fmt::format(
+        "layer {}: scheme {} has one pair for all KV heads of a layer, as the published code does; "
+        "give the layer one pair, or take a scheme that is no reference",
+        index, map.scheme.name));
+  }
   KVSWEEP_TRY(check_heads(pairs, layer.kv_heads, index));
   int head = 0;
   for (const Pair& pair : pairs.pairs()) {

@@ -228,6 +228,10 @@ TEST(CheckMap, NamesLayerAndHead) {
   map.layers[1] = LayerPairs::of_heads({kK8V4, {Codec::fp8_e4m3, Codec::int4}});
   EXPECT_THAT(check_map(map, geometry(3, 2, 64)).error().message,
               HasSubstr("layer 1, KV head 1: scheme kivi codes keys per channel"));
+  map = uniform_map(scheme("kvtuner"), 3, kK8V4);
+  map.layers[1] = LayerPairs::of_heads({kK8V4, kK4V2});
+  EXPECT_THAT(check_map(map, geometry(3, 2, 64)).error().message,
+              HasSubstr("layer 1: scheme kvtuner has one pair for all KV heads"));
   map = uniform_map(scheme("per-token"), 3, {Codec::int8, Codec::int8});
   map.layers[2] = LayerPairs::of_heads({{Codec::int8, Codec::int8}, kK8V4});
   EXPECT_THAT(check_map(map, geometry(3, 2, 7)).error().message,

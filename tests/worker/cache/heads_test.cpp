@@ -72,9 +72,11 @@ std::vector<Pair> pairs_of(const Scheme& scheme) {
   return pairs;
 }
 
-// Every pair of every scheme appears, beside three others in one layer.
+// Every pair of every scheme appears, beside three others in one layer. (Reference schemes refuse
+// them: check_map.)
 TEST(Heads, OfEverySchemeAndPairAreAsAlone) {
   for (const SchemeInfo& scheme : schemes()) {
+    if (scheme.reference()) continue;
     Case c;
     c.options.name = scheme.name;
     c.layers = {{4, 64}};
