@@ -70,14 +70,6 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown processor";
-}
-
 std::vector<int32_t> random_prompt(int64_t tokens, int64_t vocab, uint64_t seed) {
   Rng rng(seed, "bench prompt");
   std::vector<int32_t> prompt;
@@ -194,7 +186,7 @@ void run(const Options& options) {
   settings.cache_budget_bytes = int64_t{8} << 30;
   engine::Engine engine = must(engine::Engine::load(options.model, settings));
   const auto list = maps(engine.geometry().num_layers());
-  fmt::print("# {}; {} threads; {}; batch-invariant {}\n", processor_name(), options.threads,
+  fmt::print("# {}; {} threads; {}; batch-invariant {}\n", processor(), options.threads,
              engine::Engine::numerics_class(), engine.batch_invariant() ? "yes" : "no");
   fmt::print("# {} at {}\n", options.model, format_utc(SystemClock().utc_ms()));
   check(engine, list);
