@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/trial_view.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -36,7 +37,7 @@ std::string progress_text(const coordinator::StudyProgress& p, const std::string
   text += fmt::format("  workers {}/{} busy", p.workers_busy, p.workers_live);
   if (p.best) {
     text += fmt::format("  best #{}: {:.2f} bits", p.best->number, p.best->effective_bits);
-    if (p.best->loss) text += fmt::format(", loss {:.4f}", *p.best->loss);
+    if (p.best->loss) text += ", loss " + decimal(*p.best->loss);
   }
   return text;
 }

@@ -84,8 +84,8 @@ Result<int> StudyRun::operator()(Context& context) const {
   const auto on_bound = [&](const std::string& endpoint) {
     if (json) return;
     if (local_workers) {
-      printer.line(fmt::format("{} local workers of {} threads; logs in {}", options.local.count,
-                               options.local.threads, options.local.log_dir));
+      printer.line(fmt::format("local workers: {}, threads of each: {}; logs in {}",
+                               options.local.count, options.local.threads, options.local.log_dir));
     } else {
       printer.line("listening on " + endpoint + "; start workers with `kvsweep worker --connect " +
                    endpoint + "`");

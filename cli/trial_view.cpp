@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/clock.hpp"
 #include "core/json_reader.hpp"
@@ -78,12 +79,18 @@ std::string utc_text(int64_t utc_ms) {
   return text;
 }
 
+// Four decimals, or two digits of what they would show as nothing.
+std::string decimal(double value) {
+  const bool tiny = value != 0 && std::abs(value) < 1e-4;
+  return tiny ? fmt::format("{:.1e}", value) : fmt::format("{:.4f}", value);
+}
+
 std::string number_text(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4f}", *value) : "-";
+  return value ? decimal(*value) : "-";
 }
 
 std::string interval_text(const std::optional<search::Interval>& interval) {
-  return interval ? fmt::format("{:.4f} to {:.4f}", interval->low, interval->high) : "-";
+  return interval ? decimal(interval->low) + " to " + decimal(interval->high) : "-";
 }
 
 Json interval_json(const std::optional<search::Interval>& interval) {

@@ -23,9 +23,10 @@ Result<std::vector<TrialView>> with_maps(const store::Store& store,
 
 std::string full_name(const store::StudyRow& study);  // "sweep/name", or "name"
 std::string metric_name(const store::StudyRow& study);
-std::string trial_label(const store::TrialRow& trial);        // "17", "baseline"
-std::string utc_text(int64_t utc_ms);                         // to the second; "-" for 0
-std::string number_text(const std::optional<double>& value);  // 4 decimals; "-" when absent
+std::string trial_label(const store::TrialRow& trial);  // "17", "baseline"
+std::string utc_text(int64_t utc_ms);                   // to the second; "-" for 0
+std::string decimal(double value);  // 4 decimals, or 2 digits where they would all be 0
+std::string number_text(const std::optional<double>& value);  // likewise; "-" when absent
 std::string interval_text(const std::optional<search::Interval>& interval);  // "0.01 to 0.05"
 std::string trial_outcome(const store::TrialRow& trial);  // "complete (reused)", "failed: oom"
 

@@ -187,8 +187,8 @@ Result<Json> generation_end_of(const fs::path& dir) {
 
 const std::vector<FamilyInfo>& families() {
   static const std::vector<FamilyInfo> kTable = {
-#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) \
-  {#id, architecture, kv_heads, head_dim},
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim, models, ropes, summary) \
+  {#id, architecture, kv_heads, head_dim, models, ropes, summary},
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
   };

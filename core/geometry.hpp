@@ -33,6 +33,9 @@ struct FamilyInfo {
   std::string_view architecture;  // entry of "architectures" in config.json
   int kv_heads = 0;               // what an absent num_key_value_heads means; 0: one per head
   int head_dim = 0;               // what an absent head_dim means; 0: hidden_size / heads
+  std::string_view models;        // those that it is known under
+  std::string_view ropes;         // types of RoPE that it may have
+  std::string_view summary;       // what is particular
 };
 const std::vector<FamilyInfo>& families();  // core/catalog/families.def
 

@@ -1,6 +1,7 @@
 // `kvsweep evaluate`: one map on one task, against the baseline, without a search.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "cli/common_options.hpp"
@@ -42,8 +43,9 @@ class Evaluate final : public Verb {
                     KVSWEEP_ASSIGN(base_, base_type_from(text));
                     return {};
                   });
-    options.integer("--context", "TOKENS", context_, 1, int64_t{1} << 30,
-                    "where cache bytes are counted (default 4096)");
+    options.integer(
+        "--context", "TOKENS", context_, 1, int64_t{1} << 30,
+        "where cache bytes are counted (default: 4096, or the model's context if shorter)");
     database_.declare(options);
     run_.declare_local(options);
     log_.declare(options);
@@ -56,6 +58,7 @@ class Evaluate final : public Verb {
   Result<int> run(Context& context) override {
     KVSWEEP_TRY(check_required());
     KVSWEEP_ASSIGN(const ModelGeometry geometry, read_geometry(model_));
+    if (context_ == 0) context_ = std::min<int64_t>(4096, geometry.max_context);
     KVSWEEP_ASSIGN(const NamedMap named, load_map(map_, scheme_, geometry));
     KVSWEEP_ASSIGN(const coordinator::EvaluateRequest request, make_request(named));
     KVSWEEP_TRY(check_model_folder(model_));
@@ -189,7 +192,7 @@ class Evaluate final : public Verb {
   TaskOptions task_;
   SchemeFlags scheme_;
   std::optional<BaseType> base_;
-  int64_t context_ = 4096;
+  int64_t context_ = 0;  // 0 = not given
   DatabaseOptions database_;
   RunOptions run_;
   LogOptions log_;

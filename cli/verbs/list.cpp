@@ -77,9 +77,10 @@ Listing scheme_listing() {
 }
 
 Listing model_listing() {
-  Listing list{{"family", "architecture"}, {}};
+  Listing list{{"family", "architecture", "models", "RoPE", "summary"}, {}};
   for (const FamilyInfo& family : families()) {
-    list.rows.push_back({family.name, family.architecture});
+    list.rows.push_back(
+        {family.name, family.architecture, family.models, family.ropes, family.summary});
   }
   return list;
 }

@@ -57,7 +57,7 @@ TEST_F(CliRun, TuneRunsAStudyToItsEnd) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("lab: finished"), HasSubstr("20 of 20 trials"),
                              HasSubstr("hypervolume"), HasSubstr("baseline")));
   // A pipe gets plain lines: no carriage returns, no colours.
-  EXPECT_THAT(run.err, AllOf(HasSubstr("lab: "), HasSubstr("2 local workers of 1 threads"),
+  EXPECT_THAT(run.err, AllOf(HasSubstr("lab: "), HasSubstr("local workers: 2, threads of each: 1"),
                              Not(HasSubstr("\r")), Not(HasSubstr("\033"))));
   EXPECT_EQ(lab_.trials().size(), 20u);
   test::expect_finished(lab_, 20);

@@ -21,7 +21,8 @@ struct Family {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> table = {
-#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) {architecture, read_##id},
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim, models, ropes, summary) \
+  {architecture, read_##id},
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
   };

@@ -11,7 +11,7 @@
 namespace kvsweep::model {
 
 // The decoder that a config.json of this family describes. bad_input names the field.
-#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim) \
+#define KVSWEEP_FAMILY(id, architecture, kv_heads, head_dim, models, ropes, summary) \
   Result<DecoderConfig> read_##id(const ConfigFields& fields);
 #include "core/catalog/families.def"
 #undef KVSWEEP_FAMILY
