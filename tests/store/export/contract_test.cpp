@@ -70,9 +70,11 @@ struct MapShape {
 
 PrecisionMap random_map(std::mt19937& random, const MapShape& shape) {
   PrecisionMap map{random_scheme(random, shape.integers, shape.layers), {}};
+  // A reference scheme has one pair for all heads of a layer.
+  const int per_head = map.scheme.info().reference() ? 0 : shape.per_head;
   while (map.num_layers() < shape.layers) {
     std::vector<Pair> heads(1);
-    if (random() % 3 == 0) heads.resize(static_cast<size_t>(std::max(1, shape.per_head)));
+    if (random() % 3 == 0) heads.resize(static_cast<size_t>(std::max(1, per_head)));
     for (Pair& pair : heads) pair = random_pair(random, map.scheme, shape.integers);
     map.layers.push_back(LayerPairs::of_heads(std::move(heads)));
   }
