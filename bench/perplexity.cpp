@@ -1,6 +1,8 @@
 // kvsweep_bench_perplexity: what uniform maps do to the perplexity of a text, under every scheme,
 // as a Markdown table.
 //   kvsweep_bench_perplexity --model PATH --text FILE [--windows N] [--tokens N] [--threads N]
+//                            [--schemes all|stored|reference]
+// Reference schemes code again what was coded, token by token: they take many times longer.
 // The text is cut into windows of --tokens tokens without overlap; of each all but the first are
 // predicted, in the order of decoding through the packed cache, so that every token sees the codes
 // of those before it (the prompt is one token, hence nothing is seen exact but what the scheme
@@ -33,6 +35,7 @@ struct Options {
   int64_t windows = 8;
   int64_t tokens = 512;
   int64_t threads = 1;
+  std::string schemes = "all";
 };
 
 Options parse(int count, char** arguments) {
@@ -48,6 +51,11 @@ Options parse(int count, char** arguments) {
       options.tokens = number(value, 2);
     } else if (name == "--threads") {
       options.threads = number(value);
+    } else if (name == "--schemes") {
+      if (value != "all" && value != "stored" && value != "reference") {
+        fail("--schemes is " + value + "; allowed are all, stored and reference");
+      }
+      options.schemes = value;
     } else {
       fail("unknown option " + name);
     }
@@ -82,9 +90,10 @@ struct Row {
   PrecisionMap map;
 };
 
-std::vector<Row> rows(int layers) {
+std::vector<Row> rows(int layers, const std::string& which) {
   std::vector<Row> list = {{"", baseline_map({}, layers)}};
   for (const SchemeInfo& info : schemes()) {
+    if (which == (info.reference() ? "stored" : "reference")) continue;
     const Scheme scheme = must(make_scheme({.name = std::string(info.name)}));
     for (const char* name : {"K8V8", "K4V4", "K4V2", "K2V2", "Kfp8Vfp8"}) {
       const Pair pair = must(pair_from(name));
@@ -118,7 +127,7 @@ void run(const Options& options) {
   settings.threads = static_cast<int>(options.threads);
   settings.cache_budget_bytes = int64_t{4} << 30;
   engine::Engine engine = must(engine::Engine::load(options.model, settings));
-  const auto list = rows(engine.geometry().num_layers());
+  const auto list = rows(engine.geometry().num_layers(), options.schemes);
   const auto texts = windows(options);
   fmt::print("{}, {} windows of {} tokens of {}; {}\n\n", options.model, options.windows,
              options.tokens, options.text, engine::Engine::numerics_class());

@@ -134,10 +134,21 @@ Result<PrecisionMap> spelled_map(const std::string& source, const Scheme& scheme
   const std::string pair = all == kBaseline ? all : all.substr(kUniform.size());
   KVSWEEP_ASSIGN(const Pair parsed, pair_from(pair));
   PrecisionMap map = uniform_map(scheme, geometry.num_layers(), parsed);
+  std::vector<std::string> places;
   for (size_t i = 1; i < parts.size(); ++i) {
+    places.push_back(split(parts[i], '=').front());
+    if (std::count(places.begin(), places.end(), places.back()) > 1) {
+      return bad_input(source + ": \"" + places.back() + "\" is given twice; give it one pair");
+    }
     KVSWEEP_TRY(apply_exception(parts[i], source, geometry, map));
   }
   return map;
+}
+
+int longest_head(const ModelGeometry& geometry) {
+  int longest = 0;
+  for (const LayerGeometry& layer : geometry.layers) longest = std::max(longest, layer.head_dim);
+  return longest;
 }
 
 }  // namespace
@@ -220,6 +231,12 @@ Result<NamedMap> load_map(const std::string& source, const SchemeFlags& scheme,
     KVSWEEP_ASSIGN(const SchemeOptions options, scheme.options());
     KVSWEEP_ASSIGN(const Scheme made, make_scheme(options));
     KVSWEEP_ASSIGN(named.map, spelled_map(source, made, geometry));
+    std::vector<Pair> pairs;
+    for (const LayerPairs& layer : named.map.layers) {
+      pairs.insert(pairs.end(), layer.pairs().begin(), layer.pairs().end());
+    }
+    if (!named.map.is_baseline())
+      KVSWEEP_TRY(check_options_matter(options, pairs, longest_head(geometry)));
   } else {
     std::optional<SchemeOptions> options;
     if (scheme.any()) {

@@ -36,9 +36,11 @@ Status print_report(const coordinator::RunReport& report, const store::Store& st
   Json studies = Json::array();
   for (size_t i = 0; i < report.studies.size(); ++i) {
     KVSWEEP_ASSIGN(const FrontReport front, load_front(store, report.studies[i]));
+    const bool nothing = front.study.status == store::StudyStatus::failed &&
+                         front.complete.empty() && !front.baseline;
     if (json) {
       studies.push_back(front_json(front));
-    } else {
+    } else if (!nothing) {  // why it failed is said once, on standard error
       context.out.print((i > 0 ? "\n" : "") + front_text(front, context.out));
     }
   }

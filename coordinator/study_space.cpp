@@ -11,6 +11,13 @@ namespace kvsweep::coordinator {
 Result<StudySpace> StudySpace::make(const StudySpec& spec, const ModelGeometry& geometry) {
   StudySpace made;
   KVSWEEP_ASSIGN(made.scheme_, make_scheme(spec.scheme));
+  if (made.scheme_.info().counts_tokens() && made.scheme_.residual >= spec.at.context) {
+    return bad_input(
+        fmt::format("scheme.residual is {}, but bytes are counted at {} tokens (at.context): none "
+                    "of them would be "
+                    "coded; keep fewer tokens exact, or count at a longer context",
+                    made.scheme_.residual, spec.at.context));
+  }
   made.geometry_ = geometry;
   made.base_ = spec.baseline_kv;
   made.at_ = spec.at;
@@ -20,9 +27,10 @@ Result<StudySpace> StudySpace::make(const StudySpec& spec, const ModelGeometry& 
   for (Pair pair : candidates) {
     KVSWEEP_TRY(check_map(uniform_map(made.scheme_, geometry.num_layers(), pair), geometry));
   }
-  KVSWEEP_ASSIGN(made.space_,
-                 search::even_groups(geometry.num_layers(), spec.search.groups, candidates,
-                                     made.scheme_, geometry, spec.baseline_kv));
+  int groups = spec.search.groups;
+  if (groups == kDefaultGroups) groups = std::min(groups, geometry.num_layers());
+  KVSWEEP_ASSIGN(made.space_, search::even_groups(geometry.num_layers(), groups, candidates,
+                                                  made.scheme_, geometry, spec.baseline_kv));
   if (spec.limits.max_bits && made.least_bits() > *spec.limits.max_bits) {
     return bad_input(fmt::format(
         "no map of the search space fits limits.max_bits {}: the lightest needs {:.3f} effective "

@@ -97,7 +97,7 @@ Status check_share(const SchemeInfo& scheme, const SchemeOptions& options) {
   }
   if (*options.share < 1 || *options.share > kMaxShare) {
     return bad_input("share " + std::to_string(*options.share) +
-                     " is out of range; it must be 1 to 9 tenths");
+                     " tenths is out of range; it must be 0.1, 0.2 ... or 0.9");
   }
   return {};
 }
@@ -146,7 +146,8 @@ bool is_fp8(Codec codec) {
   return codec == Codec::fp8_e4m3 || codec == Codec::fp8_e5m2;
 }
 
-std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis, Codec codec) {
+// Why a scheme cannot have this codec on a side; "" when it can.
+std::string side_reason(const SchemeInfo& scheme, const char* side, Axis axis, Codec codec) {
   if (codec == Codec::base) return "";
   const std::string name(info(codec).name);
   if (scheme.codecs == SchemeCodecs::integers && !info(codec).integer()) {
@@ -160,6 +161,17 @@ std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis
            std::string(to_string(axis)) + ", which " + name + " is not made for";
   }
   return "";
+}
+
+std::string side_objection(const SchemeInfo& scheme, const char* side, Axis axis, Codec codec) {
+  const std::string reason = side_reason(scheme, side, axis, codec);
+  if (reason.empty()) return "";
+  std::vector<std::string> allowed;
+  for (const CodecInfo& entry : codecs()) {
+    if (!side_reason(scheme, side, axis, entry.codec).empty()) continue;
+    allowed.emplace_back(entry.label);
+  }
+  return reason + "; " + side + " may have " + join(allowed, ", ");
 }
 
 }  // namespace
@@ -328,6 +340,39 @@ std::vector<Pair> default_candidates(const Scheme& scheme) {
   }
   if (sides.back() != Codec::base) pairs.push_back({});
   return pairs;
+}
+
+Status check_options_matter(const SchemeOptions& options, const std::vector<Pair>& pairs,
+                            int head_dim) {
+  KVSWEEP_ASSIGN(const Scheme scheme, make_scheme(options));
+  const bool counts_tokens = channel_keys(scheme.info()) || scheme.value_axis() == Axis::channel;
+  bool grouped = counts_tokens;
+  bool integer = false;
+  for (const Pair& pair : pairs) {
+    for (const Codec codec : {pair.k, pair.v}) {
+      grouped = grouped || (codec != Codec::base && info(codec).group == kAnyGroup);
+      integer = integer || (codec != Codec::base && info(codec).integer());
+    }
+  }
+  if (!grouped && options.group && *options.group != scheme.info().group) {
+    return bad_input(
+        "group has no effect: no pair has codes in groups of a size that can be chosen (floats "
+        "have "
+        "groups of their own); leave it out, or take pairs of integer codes");
+  }
+  if (!counts_tokens && head_dim > 0 && scheme.group > head_dim) {
+    return bad_input("group " + std::to_string(scheme.group) + " is longer than the " +
+                     std::to_string(head_dim) +
+                     " channels of a head; use `group: head`, which is the same and has a name of "
+                     "its own");
+  }
+  if (!integer && options.symmetric.value_or(false)) {
+    return bad_input(
+        "symmetric has no effect: no pair has integer codes, and only those have an offset to "
+        "leave "
+        "out; leave it out, or take pairs of integer codes");
+  }
+  return {};
 }
 
 Status set_ranges(const ObservedRanges& observed, SchemeOptions& options) {

@@ -112,6 +112,10 @@ inline constexpr int kMaxSinks = 64;
 
 // Error (bad_input) names the value, the allowed ones and the nearest scheme.
 Result<Scheme> make_scheme(const SchemeOptions& options);
+// bad_input names an option that no map of these pairs could depend on: it would only give the same
+// maps other names. `head_dim`: channels of the longest head, or 0 when the model is not known.
+Status check_options_matter(const SchemeOptions& options, const std::vector<Pair>& pairs,
+                            int head_dim = 0);
 
 // The pairs that a group may take when a study names none: the widths 8, 4 and 2 of both sides, or
 // what the scheme has instead, and the base type.

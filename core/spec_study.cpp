@@ -10,21 +10,6 @@
 #include "core/text.hpp"
 
 namespace kvsweep {
-namespace {
-
-// Code bits, and the parameters of each full group: what a side costs at least, whatever the model
-// and the window.
-double least_bits(const Format& format, BaseType base) {
-  if (!format.quantized()) return 8.0 * bytes_of(base);
-  const CodecInfo& codec = info(format.codec);
-  const int params = format.calibrated  ? bytes_beside_constant(format.codec)
-                     : format.symmetric ? codec.symmetric_bytes
-                                        : codec.param_bytes;
-  return codec.bits + (format.group > 0 ? 8.0 * params / format.group : 0.0);
-}
-
-}  // namespace
-
 YAML::Mark StudyDraft::mark(const std::string& key) const {
   const auto it = marks.find(key);
   return it == marks.end() ? place : it->second;
@@ -45,6 +30,10 @@ std::string StudyReader::checked_name(const std::string& name, YamlReader& reade
                                       const std::string& key) {
   if (name.size() > kMaxNameBytes || name.find('/') != std::string::npos) {
     reader.fail(key, fmt::format("must be at most {} characters without \"/\"", kMaxNameBytes));
+  }
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(name.begin(), name.end(), control)) {
+    reader.fail(key, "holds a control character; use only characters that print");
   }
   return name;
 }
@@ -111,7 +100,7 @@ void StudyReader::read_variants(YamlReader& reader, SchemeOptions& scheme) {
   if (const auto share = reader.number("share", 0.1, 0.9)) {
     scheme.share = static_cast<int>(std::lround(*share * 10));
     if (std::abs(*share * 10 - *scheme.share) > 1e-6) {
-      reader.fail("share", fmt::format("is {}; it must be a whole number of tenths", *share));
+      reader.fail("share", fmt::format("is {}; it must be 0.1, 0.2 ... or 0.9", *share));
     }
   }
   if (const auto sinks = reader.integer("sinks", 0, kMaxSinks)) {
@@ -277,7 +266,10 @@ void StudyReader::check_scheme_and_limits(const StudyDraft& draft) {
     return;
   }
   check_candidates(draft, *scheme);
-  check_max_bits(draft, *scheme);
+  const std::vector<Pair>& listed = draft.spec.search.candidates;
+  const Status matter = check_options_matter(draft.spec.scheme,
+                                             listed.empty() ? default_candidates(*scheme) : listed);
+  if (!matter.ok()) context_.fail(draft.mark("scheme"), matter.error().message);
   const bool unbounded = draft.spec.objective_task.metric == Metric::kl;
   if (draft.spec.limits.max_loss.value_or(0) > 1 && !unbounded) {
     context_.fail(
@@ -296,28 +288,6 @@ void StudyReader::check_candidates(const StudyDraft& draft, const Scheme& scheme
                               to_string(pair), objection));
     return;
   }
-}
-
-void StudyReader::check_max_bits(const StudyDraft& draft, const Scheme& scheme) {
-  if (!draft.spec.limits.max_bits) return;
-  std::vector<Pair> candidates = draft.spec.search.candidates;
-  if (candidates.empty()) candidates = default_candidates(scheme);
-  double least = kMaxBits;
-  Pair cheapest;
-  for (const Pair& pair : candidates) {
-    const double bits = (least_bits(scheme.key_format(pair.k), draft.spec.baseline_kv) +
-                         least_bits(scheme.value_format(pair.v), draft.spec.baseline_kv)) /
-                        2;
-    if (bits < least) cheapest = pair;
-    least = std::min(least, bits);
-  }
-  if (*draft.spec.limits.max_bits >= least) return;
-  context_.fail(
-      draft.mark("max_bits"),
-      fmt::format("\"limits.max_bits\" is {}, but the cheapest candidate {} already "
-                  "takes at least {} effective bits; raise the limit, or add a cheaper pair "
-                  "if there is one",
-                  *draft.spec.limits.max_bits, to_string(cheapest), least));
 }
 
 }  // namespace kvsweep

@@ -65,7 +65,6 @@ class StudyReader {
   void load_ranges(StudyDraft& draft);
   void check_scheme_and_limits(const StudyDraft& draft);
   void check_candidates(const StudyDraft& draft, const Scheme& scheme);
-  void check_max_bits(const StudyDraft& draft, const Scheme& scheme);
 
   YamlContext& context_;
   const SpecOptions& options_;

@@ -14,12 +14,16 @@
 
 namespace kvsweep {
 
+inline constexpr int kDefaultGroups = 8;
+
 struct SearchSpec {
   std::string algorithm = "nsga2";
   int64_t trials = 100;  // distinct maps with a final outcome
   int population = 24;
   uint64_t seed = 1;
-  int groups = 8;                // layer groups, evenly sized runs of neighbouring layers
+  // Layer groups, evenly sized runs of neighbouring layers; the default is also right for models
+  // that have fewer layers.
+  int groups = kDefaultGroups;
   std::vector<Pair> candidates;  // empty = every pair of {8,4,2} plus the baseline pair
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/state.hpp"
+#include "store/writer_lock.hpp"
 
 namespace kvsweep::store {
 
@@ -41,6 +42,7 @@ Result<DatabaseInfo> Store::info() const {
     info.sqlite_version = sqlite_version();
     Query version = connection.query("PRAGMA user_version");
     if (version.step()) info.schema_version = static_cast<int>(version.integer(0));
+    info.writer_may_live = writer_may_live(info.path);
     std::error_code error;
     for (const char* suffix : {"", "-wal"}) {
       const auto bytes = std::filesystem::file_size(info.path + suffix, error);

@@ -117,6 +117,7 @@ struct DatabaseInfo {
   std::string sqlite_version;
   int64_t file_bytes = 0;
   std::map<std::string, int64_t> rows;  // table -> count
+  bool writer_may_live = false;         // whether some process may be writing it now
 };
 
 // Of the SQLite library that this program runs with: "3.40.1".

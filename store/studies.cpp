@@ -1,6 +1,8 @@
 // Sweeps, studies and their layer groups.
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "store/state.hpp"
@@ -61,7 +63,14 @@ std::string shown(const Json& flat, const std::string& key) {
   return flat.contains(key) ? flat.at(key).dump() : "unset";
 }
 
-// "search/seed was 7 and is now 8" for every leaf that differs. The model's folder is not looked
+// "/search/seed" -> "search.seed", as a spec spells it.
+std::string spelled(const std::string& pointer) {
+  std::string key = pointer.substr(1);
+  std::replace(key.begin(), key.end(), '/', '.');
+  return key;
+}
+
+// "search.seed was 7 and is now 8" for every leaf that differs. The model's folder is not looked
 // at (the hash says which model it is).
 std::vector<std::string> differences(const Json& before, const Json& now) {
   const Json old_flat = before.flatten();
@@ -71,7 +80,7 @@ std::vector<std::string> differences(const Json& before, const Json& now) {
     if (key == "/model") return;
     const std::string a = shown(old_flat, key);
     const std::string b = shown(new_flat, key);
-    if (a != b) found.push_back(key.substr(1) + " was " + a + " and is now " + b);
+    if (a != b) found.push_back(spelled(key) + " was " + a + " and is now " + b);
   };
   for (const auto& item : old_flat.items()) compare(item.key());
   for (const auto& item : new_flat.items()) {
@@ -98,6 +107,31 @@ Status write_study(Connection& connection, const StudyRow& study) {
           .run();
   if (changed > 0) return {};
   return not_found("the database has no study with id " + std::to_string(study.id));
+}
+
+// A study that failed before any trial was complete blocks its name for nobody: another definition
+// takes its row. Units and events stay as what happened.
+bool replaceable(Connection& connection, const StudyRow& study) {
+  if (study.status != StudyStatus::failed) return false;
+  Query row = connection.query(
+      "SELECT EXISTS (SELECT 1 FROM trials WHERE study_id = ? AND state = 'complete')");
+  row.with(study.id);
+  return row.step() && row.integer(0) == 0;
+}
+
+Result<StudyRow> replace_study(Connection& connection, int64_t id, int64_t model,
+                               const std::string& spec_json, int64_t utc_ms) {
+  connection.query("DELETE FROM trials WHERE study_id = ?").with(id).run();
+  connection.query("DELETE FROM groups WHERE study_id = ?").with(id).run();
+  connection
+      .query(
+          "UPDATE studies SET model_id = ?, spec = ?, numerics_class = '', status = 'running', "
+          "status_reason = '', reference_bytes = 0, reference_loss = 1, created_utc_ms = ?, "
+          "finished_utc_ms = 0 WHERE id = ?")
+      .with(model, spec_json, utc_ms, id)
+      .run();
+  KVSWEEP_TRY(write_event(connection, id, "study_redefined", "{}", utc_ms));
+  return study_by_id(connection, id);
 }
 
 // Raising search.trials continues a study, even a finished one; everything else must be equal.
@@ -152,6 +186,12 @@ Result<StudyRow> Store::create_or_resume_study(const std::string& sweep, const S
           "VALUES (?,?,?,?,'','running','',0,1,?,0)");
       insert.with(sweep_id, spec.name, model, spec_json, utc_ms).run();
       return study_by_id(connection, connection.database().getLastInsertRowid());
+    }
+    KVSWEEP_ASSIGN(const StudyRow study, study_by_id(connection, id));
+    const bool same =
+        study.model_hash == model_hash && differences(to_json(study.spec), to_json(spec)).empty();
+    if (!same && replaceable(connection, study)) {
+      return replace_study(connection, id, model, spec_json, utc_ms);
     }
     return resume_study(connection, id, spec, spec_json, model_hash, utc_ms);
   });

@@ -1,10 +1,12 @@
 #include "store/writer_lock.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -18,22 +20,27 @@ std::string host_name() {
   return name;
 }
 
-Error held_by_other(int fd, const std::string& database_path) {
-  char text[320] = {};
-  const ssize_t length = ::pread(fd, text, sizeof text - 1, 0);
+struct Holder {
   std::string pid = "unknown";
   std::string host = "unknown";
-  if (length > 0) {
-    const std::string content(text, static_cast<size_t>(length));
-    const size_t space = content.find(' ');
-    const size_t end = content.find('\n');
-    if (space != std::string::npos && end != std::string::npos && space < end) {
-      pid = content.substr(0, space);
-      host = content.substr(space + 1, end - space - 1);
-    }
-  }
+};
+
+Holder read_holder(int fd) {
+  char text[320] = {};
+  const ssize_t length = ::pread(fd, text, sizeof text - 1, 0);
+  if (length <= 0) return {};
+  const std::string content(text, static_cast<size_t>(length));
+  const size_t space = content.find(' ');
+  const size_t end = content.find('\n');
+  if (space == std::string::npos || end == std::string::npos || space > end) return {};
+  return {content.substr(0, space), content.substr(space + 1, end - space - 1)};
+}
+
+Error held_by_other(int fd, const std::string& database_path) {
+  const Holder holder = read_holder(fd);
   return {ErrorCode::conflict,
-          "another process (pid " + pid + " on host " + host + ") is writing " + database_path +
+          "another process (pid " + holder.pid + " on host " + holder.host + ") is writing " +
+              database_path +
               "; wait until it ends, stop it, or choose another database with --db"};
 }
 
@@ -45,6 +52,18 @@ void write_holder(int fd) {
 }
 
 }  // namespace
+
+bool writer_may_live(const std::string& database_path) {
+  const int fd = ::open((database_path + ".lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno != ENOENT;
+  const Holder holder = read_holder(fd);
+  ::close(fd);
+  pid_t pid = 0;
+  const auto [stop, error] =
+      std::from_chars(holder.pid.data(), holder.pid.data() + holder.pid.size(), pid);
+  if (error != std::errc() || pid <= 0 || holder.host != host_name()) return true;
+  return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
 
 Result<WriterLock> WriterLock::take(const std::string& database_path) {
   const std::string path = database_path + ".lock";

@@ -14,6 +14,10 @@
 
 namespace kvsweep::store {
 
+// False when no process can be writing the database: none ever took its lock, or the one that did
+// last was on this host and is gone. Takes no lock itself, so that no writer is ever turned away.
+bool writer_may_live(const std::string& database_path);
+
 class WriterLock {
  public:
   // Error: conflict when another process (or another Store of this one) holds it; io when the

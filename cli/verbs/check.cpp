@@ -108,6 +108,12 @@ class Check final : public Verb {
     return text;
   }
 
+  // With the options that it settled on; the reader has made sure that there is such a scheme.
+  static std::string scheme_text(const StudySpec& spec) {
+    const Result<Scheme> scheme = make_scheme(spec.scheme);
+    return scheme.ok() ? described(*scheme) : spec.scheme.name;
+  }
+
   static std::string study_text(const StudyCheck& check, const Context& context) {
     const StudySpec& spec = check.spec;
     std::string text = "\n" + context.out.bold(spec.name) + "\n";
@@ -116,7 +122,7 @@ class Check final : public Verb {
     };
     line("model", spec.model + (check.space ? "" : " (not on this machine)"));
     line("scheme",
-         spec.scheme.name +
+         scheme_text(spec) +
              (is_reference_scheme(spec.scheme.name) ? " (a reference: simulated and slow)" : ""));
     line("objective",
          fmt::format("{} on {} {}/{}", to_string(spec.objective_task.metric),

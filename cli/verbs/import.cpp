@@ -19,7 +19,7 @@ class Import final : public Verb {
     options.note(
         "Reads a kvmap or KVTuner file, records the map in the database and prints its id "
         "and its layers. A KVTuner file says only bits: the scheme comes from the sidecar "
-        "beside it, or from the options below.");
+        "beside it, or, without one, from the options below.");
     options.positional("FILE", file_, "kvmap JSON or KVTuner YAML");
     options.text("--format", "NAME", format_, "kvmap or kvtuner (default: by content)");
     options.text("--model", "PATH", model_, "also check that the map fits this model");

@@ -65,22 +65,31 @@ class StatusVerb final : public Verb {
         fmt::format("{}: {}, schema {}; studies {}, maps {}, measurements {}\n", info.path,
                     human_bytes(static_cast<double>(info.file_bytes)), info.schema_version,
                     fronts.size(), count("maps"), count("measurements"));
-    if (!fronts.empty()) text += "\n" + study_table(fronts).text(context.out);
+    if (!fronts.empty()) text += "\n" + study_table(fronts, info).text(context.out);
     if (!workers.empty()) text += "\n" + worker_table(workers).text(context.out);
     if (!events.empty()) text += "\n" + event_table(events, fronts).text(context.out);
     return text;
   }
 
-  static Table study_table(const std::vector<FrontReport>& fronts) {
+  // Whoever ran it ended without a word, as after kill -9.
+  static bool abandoned(const store::StudyRow& study, const store::DatabaseInfo& info) {
+    return study.status == store::StudyStatus::running && !info.writer_may_live;
+  }
+
+  static Table study_table(const std::vector<FrontReport>& fronts,
+                           const store::DatabaseInfo& info) {
     Table table({">id", "study", "status", ">trials", ">front", ">hypervolume", "metric",
                  "started (UTC)", "~remark"});
     for (const FrontReport& front : fronts) {
       const store::StudyRow& study = front.study;
-      table.row({std::to_string(study.id), full_name(study), std::string(to_string(study.status)),
+      table.row({std::to_string(study.id), full_name(study),
+                 abandoned(study, info) ? "abandoned" : std::string(to_string(study.status)),
                  fmt::format("{}/{}", front.complete.size(), study.spec.search.trials),
                  std::to_string(front.members.size()),
                  fmt::format("{:.1f} %", 100 * front.hypervolume_share), metric_name(study),
-                 utc_text(study.created_utc_ms), study.status_reason});
+                 utc_text(study.created_utc_ms),
+                 abandoned(study, info) ? "nobody runs it; the same command goes on from there"
+                                        : study.status_reason});
     }
     return table;
   }
@@ -122,6 +131,7 @@ class StatusVerb final : public Verb {
                      {"events", Json::array()}};
     for (const FrontReport& front : fronts) {
       Json study = study_json(front.study);
+      study["abandoned"] = abandoned(front.study, info);
       study["trials_complete"] = front.complete.size();
       study["front_size"] = front.members.size();
       study["hypervolume_share"] = front.hypervolume_share;

@@ -223,6 +223,11 @@ Result<ImportedMap> read_kvtuner(const ImportSource& source) {
   KVSWEEP_ASSIGN(const std::vector<Pair> layers, read_layers(source, root));
   imported.map.layers.assign(layers.begin(), layers.end());
   imported.num_layers = imported.map.num_layers();
+  if (source.scheme && source.sidecar) {
+    return bad_input(sidecar_path(source.path) +
+                     " says the scheme already; leave out --scheme and its options, or remove that "
+                     "file to read the bits under another scheme");
+  }
   if (source.scheme) {
     KVSWEEP_ASSIGN(imported.map.scheme, make_scheme(*source.scheme));
     return imported;

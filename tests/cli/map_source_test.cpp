@@ -35,7 +35,7 @@ TEST(MapSource, ExceptionsForHeads) {
   EXPECT_EQ(layers_of("uniform:K4V4,5=K8V4|K4V4"), layers_of("uniform:K4V4,5.0=K8V4"));
   EXPECT_EQ(layers_of("uniform:K4V4,5.0-1=K8V4"), layers_of("uniform:K4V4,5=K8V4"));
   EXPECT_EQ(layers_of("baseline,5.0=K8V4,5.1=K8V4"), layers_of("baseline,5=K8V4"));
-  EXPECT_EQ(layers_of("baseline,5=K8V4|K4V4,5=K8V4"), layers_of("baseline,5=K8V4"));
+  EXPECT_EQ(layers_of("baseline,5=K8V4|K4V4,4-5=K8V4"), layers_of("baseline,4-5=K8V4"));
 }
 
 TEST(MapSource, ErrorsOfHeads) {
@@ -49,7 +49,23 @@ TEST(MapSource, ErrorsOfHeads) {
   EXPECT_THAT(layers_of("uniform:K4V4,5=K8V4|K4V4|K2V2,5.0=K8V8"), HasSubstr("layer 5, KV head 2"));
 }
 
+TEST(MapSource, OptionsWithoutEffectAreRefused) {
+  SchemeFlags flags;
+  flags.group = 64;
+  const auto grouped = load_map("uniform:Kfp8Vnvfp4", flags, eight_layers());
+  ASSERT_FALSE(grouped.ok());
+  EXPECT_THAT(grouped.error().message, HasSubstr("group has no effect"));
+  EXPECT_TRUE(load_map("uniform:Kfp8Vnvfp4,3=K4V4", flags, eight_layers()).ok());
+  flags.group = 128;
+  const auto longer = load_map("uniform:K4V4", flags, eight_layers());
+  ASSERT_FALSE(longer.ok());
+  EXPECT_THAT(longer.error().message, HasSubstr("group 128 is longer than the 64 channels"));
+  flags.name = "kivi";  // where the group counts tokens too
+  EXPECT_TRUE(load_map("uniform:K4V4", flags, eight_layers()).ok());
+}
+
 TEST(MapSource, ErrorsSayWhatIsWrong) {
+  EXPECT_THAT(layers_of("uniform:K4V4,3=K2V2,3=K8V8"), HasSubstr("\"3\" is given twice"));
   EXPECT_THAT(layers_of("uniform:K4V4,8=K2V2"),
               HasSubstr("\"8\" names no layers of this model; they are 0 to 7"));
   EXPECT_THAT(layers_of("uniform:K4V4,5-3=K2V2"), HasSubstr("\"5-3\" names no layers"));

@@ -67,6 +67,26 @@ TEST(StudySpace, ALimitBelowTheLightestMapIsRefused) {
       << refused.error().message;
 }
 
+TEST(StudySpace, TheDefaultNumberOfGroupsFitsModelsWithFewerLayers) {
+  StudySpec spec_of_few = spec();
+  spec_of_few.search.groups = kDefaultGroups;
+  const auto space = StudySpace::make(spec_of_few, kGeometry);
+  ASSERT_TRUE(space.ok()) << space.error().message;
+  EXPECT_EQ(static_cast<int>(space->space().groups.size()), kGeometry.num_layers());
+}
+
+TEST(StudySpace, AWindowAsLongAsTheContextIsRefused) {
+  StudySpec windowed = spec();
+  windowed.scheme.name = "kivi";
+  windowed.scheme.residual = 4096;
+  windowed.at.context = 4096;
+  const auto refused = StudySpace::make(windowed, kGeometry);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("none of them would be coded"), std::string::npos);
+  windowed.at.context = 4097;
+  EXPECT_TRUE(StudySpace::make(windowed, kGeometry).ok());
+}
+
 TEST(StudySpace, WhatDoesNotFitTheModelIsRefused) {
   StudySpec many = spec();
   many.search.groups = 5;

@@ -150,7 +150,7 @@ TEST(MakeScheme, RefusesWithOneSentence) {
   EXPECT_THAT(message(share), HasSubstr("use `residual`"));
   share = options("kvmix");
   share.share = 10;
-  EXPECT_THAT(message(share), HasSubstr("1 to 9 tenths"));
+  EXPECT_THAT(message(share), HasSubstr("0.1, 0.2 ... or 0.9"));
   SchemeOptions sinks = options("per-token");
   sinks.sinks = 65;
   EXPECT_THAT(message(sinks), HasSubstr("0 to 64 tokens"));
@@ -163,14 +163,15 @@ TEST(MakeScheme, ObjectsToPairsThatItCannotStore) {
   const Scheme kivi = make_scheme(options("kivi")).value();
   EXPECT_EQ(kivi.objection({Codec::int3, Codec::fp8_e4m3}), "");
   EXPECT_EQ(kivi.objection({Codec::fp8_e4m3, Codec::int4}),
-            "scheme kivi codes keys per channel, which fp8_e4m3 is not made for");
+            "scheme kivi codes keys per channel, which fp8_e4m3 is not made for; keys may have 16, "
+            "8, 4, 3, 2");
   EXPECT_EQ(kivi.objection({}), "");
   const Scheme fp8 = make_scheme(options("fp8")).value();
   EXPECT_EQ(fp8.objection({Codec::base, Codec::int4}),
-            "scheme fp8 knows 8-bit floats only, not int4");
+            "scheme fp8 knows 8-bit floats only, not int4; values may have 16, fp8, fp8e5m2");
   const Scheme kvmix = make_scheme(options("kvmix")).value();
   EXPECT_EQ(kvmix.objection({Codec::int2, Codec::mxfp4}),
-            "scheme kvmix knows integer codes only, not mxfp4");
+            "scheme kvmix knows integer codes only, not mxfp4; values may have 16, 8, 4, 3, 2");
 }
 
 // Every scheme with every option reads back from its JSON, and says itself in words.

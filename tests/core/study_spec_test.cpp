@@ -156,15 +156,10 @@ TEST(StudySpec, ErrorsGivePlaceAndNearestKey) {
       {std::string(kFlat) + "scheme: {name: kivi, residual: 40}\n", "s.yaml:4:9: residual 40"},
       {std::string(kFlat) + "scheme: {prefill: lazy}\n", "s.yaml:4:19: prefill \"lazy\""},
       {std::string(kFlat) + "baseline_kv: fp8\n", "s.yaml:4:14: baseline KV type \"fp8\""},
-      // Two bits of codes each side; one pair of parameters per head, however wide it is.
-      {std::string(kFlat) + "limits: {max_bits: 1.9}\n",
-       "s.yaml:4:20: \"limits.max_bits\" is 1.9, but the cheapest candidate K2V2 already takes at "
-       "least 2 "},
-      // (8 + 32/32 + 4 + 32/32) / 2 = 7.
-      {std::string(kFlat) +
-           "limits: {max_bits: 6.9}\nscheme: kivi\nsearch: {candidates: [K8V4, K8V8]}\n",
-       "s.yaml:4:20: \"limits.max_bits\" is 6.9, but the cheapest candidate K8V4 already takes at "
-       "least 7 "},
+      {std::string(kFlat) + "scheme: {group: 64}\nsearch: {candidates: [Knvfp4Vfp8, K16V16]}\n",
+       "s.yaml:4:9: group has no effect"},
+      {std::string(kFlat) + "scheme: {symmetric: true}\nsearch: {candidates: [Kfp8Vfp8]}\n",
+       "s.yaml:4:9: symmetric has no effect"},
       {std::string(kFlat) + "limits: {max_loss: -0.1}\n", "s.yaml:4:20: \"limits.max_loss\" is"},
       {std::string(kFlat) + "limits: {max_loss: 1.5}\n",
        "s.yaml:4:20: \"limits.max_loss\" is 1.5; a loss of answer_agreement lies between 0 and 1"},

@@ -61,7 +61,8 @@ TEST_F(CliBadInput, SpecsGiveLineColumnAndNearestKey) {
                  "spec.yaml:4:1: unknown key \"serch\"; did you mean \"search\"?");
     expect_error({verb, spec("search: {trials: many}\n")}, "spec.yaml:4:18: \"search.trials\"");
     expect_error({verb, spec("search: {algorithm: nsga3}\n")}, "did you mean nsga2?");
-    expect_error({verb, spec("limits: {max_bits: 1}\n")}, "spec.yaml:4:20: \"limits.max_bits\"");
+    expect_error({verb, spec("limits: {max_bits: -1}\n")}, "spec.yaml:4:20: \"limits.max_bits\"");
+    expect_error({verb, spec("limits: {max_bits: 1}\n")}, "fits limits.max_bits 1: the lightest");
     expect_error({verb, dir_.write("empty.yaml", "sweep: s\nstudies: []\n")}, "empty.yaml:2:10: ");
     expect_error({verb, dir_.file("none.yaml")}, "none.yaml: No such file");
     expect_error({verb, dir_.path().string()}, "it is a folder");
@@ -96,7 +97,7 @@ TEST_F(CliBadInput, ModelWithoutWeightsOrTokenizer) {
 
 TEST_F(CliBadInput, LimitsThatNoMapOfThisModelMeets) {
   write_model(config_);
-  // 2-bit codes with one pair of parameters per head of 64: 2.5 bits; the spec alone allows 2.1.
+  // 2-bit codes with one pair of parameters per head of 64: 2.5 bits.
   expect_error(
       {"check", spec("limits: {max_bits: 2.1}\nsearch: {groups: 2}\n")},
       "study toy: no map of the search space fits limits.max_bits 2.1: the lightest needs 2.500");

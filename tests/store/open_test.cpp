@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "store/store.hpp"
@@ -151,6 +152,24 @@ TEST(Open, SecondWriterIsToldWhoWrites) {
   EXPECT_TRUE(Store::open(path, {OpenMode::read_only}).ok());
   first.reset();
   EXPECT_TRUE(Store::open(path, {OpenMode::read_write}).ok());
+}
+
+TEST(Open, SaysWhetherSomeoneMayBeWriting) {
+  test::TempDir dir;
+  const std::string path = dir.file("t.db");
+  const auto may_live = [&] { return must(must(Store::open(path, {})).info()).writer_may_live; };
+  {
+    const Store writer = must(Store::open(path, {OpenMode::read_write}));
+    EXPECT_TRUE(may_live());
+  }
+  std::ofstream(path + ".lock") << "999999999 elsewhere\n";
+  EXPECT_TRUE(may_live());  // on another host nobody can tell
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  std::ofstream(path + ".lock") << "999999999 " << host << "\n";
+  EXPECT_FALSE(may_live());
+  std::filesystem::remove(path + ".lock");
+  EXPECT_FALSE(may_live());
 }
 
 TEST(Open, LockOfAKilledWriterIsGone) {

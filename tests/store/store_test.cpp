@@ -158,7 +158,22 @@ TEST_F(StoreTest, MoreTrialsExtendAFinishedStudy) {
   const auto fewer = resume(test::sample_spec("alpha", "search: {trials: 50}\n"));
   ASSERT_FALSE(fewer.ok());
   EXPECT_EQ(fewer.error().code, ErrorCode::conflict);
-  EXPECT_THAT(fewer.error().message, HasSubstr("search/trials was 60 and is now 50"));
+  EXPECT_THAT(fewer.error().message, HasSubstr("search.trials was 60 and is now 50"));
+}
+
+TEST_F(StoreTest, AFailedStudyThatMeasuredNothingLeavesItsName) {
+  StudyRow study = must(resume(test::sample_spec("alpha", "search: {seed: 7}\n")));
+  study.status = StudyStatus::failed;
+  study.status_reason = "bad_input: no such data set";
+  must(store_.update_study(study));
+  const StudyRow again = must(resume(test::sample_spec("alpha", "search: {seed: 8}\n")));
+  EXPECT_EQ(again.id, study.id);
+  EXPECT_EQ(again.status, StudyStatus::running);
+  EXPECT_EQ(again.status_reason, "");
+  EXPECT_EQ(again.spec.search.seed, 8u);
+  const auto events = must(store_.events(study.id, 10));
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, "study_redefined");
 }
 
 TEST_F(StoreTest, AnotherDefinitionIsAConflictThatSaysWhat) {
@@ -168,12 +183,12 @@ TEST_F(StoreTest, AnotherDefinitionIsAConflictThatSaysWhat) {
   ASSERT_FALSE(seed.ok());
   EXPECT_EQ(seed.error().code, ErrorCode::conflict);
   EXPECT_THAT(seed.error().message,
-              AllOf(HasSubstr("nightly/alpha"), HasSubstr("search/seed was 7 and is now 8"),
+              AllOf(HasSubstr("nightly/alpha"), HasSubstr("search.seed was 7 and is now 8"),
                     Not(HasSubstr("trials was"))));
   const auto limit =
       resume(test::sample_spec("alpha", "search: {seed: 7}\nlimits: {max_bits: 5}\n"));
   ASSERT_FALSE(limit.ok());
-  EXPECT_THAT(limit.error().message, HasSubstr("limits/max_bits was unset and is now 5"));
+  EXPECT_THAT(limit.error().message, HasSubstr("limits.max_bits was unset and is now 5"));
   const auto model = resume(spec, sha256_hex("other weights"));
   ASSERT_FALSE(model.ok());
   EXPECT_THAT(model.error().message, HasSubstr("model's hash"));

@@ -122,8 +122,9 @@ TEST_F(KvtunerTest, SchemeComesFromTheOptionOrTheSidecar) {
   const ExportOutput output = must(export_map("kvtuner", input));
   dir_.write("map.yaml.sidecar.json", output.sidecar);
   EXPECT_EQ(must(import(output.text, std::nullopt)).map, input.map);
-  // The option wins over the sidecar.
-  EXPECT_EQ(must(import(output.text, SchemeOptions{})).map.scheme, test::sample_scheme());
+  const auto both = import(output.text, SchemeOptions{});
+  ASSERT_FALSE(both.ok());
+  EXPECT_THAT(both.error().message, HasSubstr("leave out --scheme"));
   const auto edited = import("0: {nbits_key: 4, nbits_value: 4}\n", std::nullopt);
   ASSERT_FALSE(edited.ok());
   EXPECT_THAT(edited.error().message, HasSubstr("belongs to another map"));
