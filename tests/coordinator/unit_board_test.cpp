@@ -7,10 +7,19 @@ namespace {
 
 class UnitBoardTest : public ::testing::Test {
  protected:
-  void add(const std::string& id) { ASSERT_TRUE(board_.add({.unit_id = id})); }
+  void add(const std::string& id) { ASSERT_TRUE(board_.add({.id = id})); }
+  // Pieces of one company, of which `most` may be lent together.
+  void add_joint(const std::string& id, int64_t most) {
+    ASSERT_TRUE(board_.add({.id = id, .company = "c", .most = most}));
+  }
   std::string take(const std::string& worker) {
-    const BoardUnit* unit = board_.take(worker, live_);
-    return unit == nullptr ? "" : unit->unit_id;
+    const LentUnit* unit = board_.take(worker, live_);
+    return unit == nullptr ? "" : unit->id;
+  }
+  // Whether it waits again.
+  bool failed(const std::string& id, ErrorCode failure, const std::string& worker,
+              const WorkerIds& live) {
+    return board_.failed(id, failure, worker, live).empty();
   }
 
   UnitBoard board_{{.max_attempts = 3, .max_lost_workers = 5}};
@@ -21,7 +30,7 @@ TEST_F(UnitBoardTest, FirstInFirstOutAndReleasedOnesFirst) {
   add("a");
   add("b");
   add("c");
-  EXPECT_FALSE(board_.add({.unit_id = "a"}));
+  EXPECT_FALSE(board_.add({.id = "a"}));
   EXPECT_EQ(take("w1"), "a");
   EXPECT_EQ(take("w2"), "b");
   board_.requeue("a");
@@ -43,13 +52,13 @@ TEST_F(UnitBoardTest, EachClassHasItsOwnLimit) {
                         Case{ErrorCode::internal, 3}, Case{ErrorCode::worker_lost, 5},
                         Case{ErrorCode::numerics, 1}, Case{ErrorCode::preempted, 0}}) {
     UnitBoard board({.max_attempts = 3, .max_lost_workers = 5});
-    board.add({.unit_id = "u"});
+    board.add({.id = "u"});
     int attempts = 0;
     bool again = true;
     while (again && attempts < 100) {
       ASSERT_NE(board.take("w1", {"w1"}), nullptr) << to_string(c.failure_class);
       ++attempts;
-      again = board.failed("u", c.failure_class, "w1", {"w1"});
+      again = board.failed("u", c.failure_class, "w1", {"w1"}).empty();
     }
     EXPECT_EQ(attempts, c.attempts == 0 ? 100 : c.attempts) << to_string(c.failure_class);
     EXPECT_EQ(board.find("u") == nullptr, c.attempts != 0);
@@ -61,50 +70,50 @@ TEST_F(UnitBoardTest, ClassesAreCountedApart) {
   for (const ErrorCode failure : {ErrorCode::oom, ErrorCode::timeout, ErrorCode::oom,
                                   ErrorCode::worker_lost, ErrorCode::timeout}) {
     take("w1");
-    ASSERT_TRUE(board_.failed("u", failure, "w1", {"w1"}));
+    ASSERT_TRUE(failed("u", failure, "w1", {"w1"}));
   }
   take("w1");
-  EXPECT_FALSE(board_.failed("u", ErrorCode::oom, "w1", {"w1"}));  // the third
+  EXPECT_FALSE(failed("u", ErrorCode::oom, "w1", {"w1"}));  // the third
 }
 
 TEST_F(UnitBoardTest, RetriesGoElsewhereWhileThereIsSomebody) {
   add("u");
   EXPECT_EQ(take("w1"), "u");
-  EXPECT_TRUE(board_.failed("u", ErrorCode::oom, "w1", live_));
+  EXPECT_TRUE(failed("u", ErrorCode::oom, "w1", live_));
   EXPECT_EQ(take("w1"), "");  // w2 is there
   EXPECT_EQ(take("w2"), "u");
-  EXPECT_TRUE(board_.failed("u", ErrorCode::oom, "w2", live_));
+  EXPECT_TRUE(failed("u", ErrorCode::oom, "w2", live_));
   EXPECT_EQ(take("w1"), "u");  // both have failed: anybody
 }
 
 TEST_F(UnitBoardTest, BadInputIsTriedOnOneOtherWorkerOnly) {
   add("u");
   take("w1");
-  EXPECT_TRUE(board_.failed("u", ErrorCode::bad_input, "w1", live_));
+  EXPECT_TRUE(failed("u", ErrorCode::bad_input, "w1", live_));
   EXPECT_EQ(take("w2"), "u");
-  EXPECT_FALSE(board_.failed("u", ErrorCode::bad_input, "w2", live_));
+  EXPECT_FALSE(failed("u", ErrorCode::bad_input, "w2", live_));
   add("v");
   take("w1");
-  EXPECT_FALSE(board_.failed("v", ErrorCode::bad_input, "w1", {"w1"}));  // nobody else is there
+  EXPECT_FALSE(failed("v", ErrorCode::bad_input, "w1", {"w1"}));  // nobody else is there
 }
 
 TEST_F(UnitBoardTest, AdoptionTakesAWaitingUnitOnly) {
   add("u");
-  EXPECT_NE(board_.adopt("u", 7, "w1"), nullptr);
+  EXPECT_TRUE(board_.adopt("u", 7, "w1"));
   EXPECT_EQ(board_.find("u")->attempts, 7);
-  EXPECT_EQ(board_.adopt("u", 7, "w1"), nullptr);  // taken
-  EXPECT_EQ(board_.adopt("other", 1, "w1"), nullptr);
+  EXPECT_FALSE(board_.adopt("u", 7, "w1"));  // taken
+  EXPECT_FALSE(board_.adopt("other", 1, "w1"));
   // A hung worker names its unit for ever; it does not get it back.
-  EXPECT_TRUE(board_.failed("u", ErrorCode::timeout, "w1", live_));
-  EXPECT_EQ(board_.adopt("u", 7, "w1"), nullptr);
+  EXPECT_TRUE(failed("u", ErrorCode::timeout, "w1", live_));
+  EXPECT_FALSE(board_.adopt("u", 7, "w1"));
 }
 
 TEST_F(UnitBoardTest, RemovesByCondition) {
   for (int i = 0; i < 6; ++i) {
-    board_.add({.unit_id = std::to_string(i), .evaluation = i % 2});
+    board_.add({.id = std::to_string(i), .evaluation = i % 2});
   }
   take("w1");
-  board_.remove_if([](const BoardUnit& unit) { return unit.evaluation == 0; });
+  board_.remove_if([](const Piece& piece) { return piece.evaluation == 0; });
   EXPECT_EQ(board_.size(), 3u);
   EXPECT_EQ(take("w1"), "1");
   board_.remove("3");
