@@ -110,11 +110,13 @@ int64_t Workload::unit_size(int64_t maps) const {
 }
 
 // Only pieces of equal examples can be lent together, so the size stays as it was the first time,
-// until it is wrong by more than a factor of two.
+// until it is wrong by more than a factor of two. There is something for every worker: those that
+// find nothing would have the search asked for more candidates.
 int64_t Workload::steady_unit_size(const Evaluation& evaluation) {
   const int64_t maps = evaluation.request().maps_per_unit;
-  const int64_t size = unit_size(maps);
-  if (maps == 1) return size;
+  int64_t size = unit_size(maps);
+  if (maps == 1 || options_.examples_per_unit > 0) return size;
+  size = std::min(size, (evaluation.request().examples + workers_ - 1) / workers_);
   int64_t& kept = unit_sizes_[fmt::format("{}/{}", evaluation.scope().protocol_hash, maps)];
   if (kept == 0 || size > 2 * kept || 2 * size < kept) kept = size;
   return kept;
@@ -183,14 +185,15 @@ void Workload::trim_waiting() {
   board_.revise_waiting([&](Piece& piece) {
     if (piece.kind != wire::UnitKind::measure) return true;
     const Evaluation& evaluation = evaluations_.at(piece.evaluation);
-    if (std::erase_if(piece.examples, [&](int64_t e) { return evaluation.has(e); }) == 0)
-      return true;
+    const auto gone = std::erase_if(piece.examples, [&](int64_t e) { return evaluation.has(e); });
+    if (gone == 0) return true;
     piece.company = company_of(evaluation, piece.examples);
     return !piece.examples.empty();
   });
 }
 
 std::optional<Grant> Workload::take(const std::string& worker_id, const WorkerIds& live) {
+  workers_ = std::max<int64_t>(1, static_cast<int64_t>(live.size()));
   trim_waiting();
   const LentUnit* unit = board_.take(worker_id, live);
   if (unit == nullptr) return std::nullopt;

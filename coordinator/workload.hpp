@@ -148,6 +148,7 @@ class Workload {
   int next_id_ = 0;
   int64_t described_ = 0;
   std::map<std::string, int64_t> unit_sizes_;  // of joint units, by protocol hash and maps
+  int64_t workers_ = 1;                        // connected when one last asked
   bool untrimmed_ = false;     // what waits may ask for examples that are there by now
   double ms_per_example_ = 0;  // of one map; 0 = not known yet
 };

@@ -43,6 +43,47 @@ TEST_F(JointUnitsTest, MapsAreCutAtTheSameExamples) {
   EXPECT_EQ(ended, ids);
 }
 
+// Three workers share the same maps, rather than having others asked for.
+TEST_F(JointUnitsTest, ThereIsASliceForEveryWorker) {
+  live_ = {"w1", "w2", "w3"};
+  Workload work = workload(0);
+  describe(work);
+  begin(work, 4, 4);
+  std::vector<int64_t> lent;
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    const auto grant = work.take(worker, live_);
+    ASSERT_TRUE(grant);
+    EXPECT_EQ(grant->unit.maps.size(), 4u);
+    lent.insert(lent.end(), grant->unit.examples.begin(), grant->unit.examples.end());
+  }
+  EXPECT_EQ(lent, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+// Ten seconds for a full unit, as soon as something was timed; and no new slices for little.
+TEST_F(JointUnitsTest, SlicesFollowTheSpeedInSteps) {
+  live_ = {"w1"};
+  Workload work = workload(0);
+  describe(work);
+  const auto run_all = [&](int first, double ms) {
+    std::vector<size_t> examples;
+    for (int n = first; n < first + 4; ++n) EXPECT_TRUE(work.begin(joint(work, n, 4)).ok());
+    while (const auto grant = work.take("w1", live_)) {
+      examples.push_back(grant->unit.examples.size());
+      wire::UnitResult result = run(grant->unit);
+      result.wall_ms = ms * static_cast<double>(4 * grant->unit.examples.size());
+      accept(work, result);
+    }
+    return examples;
+  };
+  using Sizes = std::vector<size_t>;
+  EXPECT_EQ(run_all(0, 400), (Sizes{5, 5}));  // not known: 8 examples of 4 maps
+  EXPECT_EQ(run_all(4, 800), (Sizes{5, 5}));  // 10 s / 4 / 400 ms is 6: near 8
+  // The average was 520 and is 604 ms: 4, which is not below half of 8.
+  EXPECT_EQ(run_all(8, 1500), (Sizes{5, 5}));
+  // 873 and then 1061 ms: 2.
+  EXPECT_EQ(run_all(12, 1500), (Sizes{2, 2, 2, 2, 2}));
+}
+
 // What another evaluation has measured already is not measured again for the sake of company.
 TEST_F(JointUnitsTest, JoinsOnlyEqualExamples) {
   Workload work = workload(5);
