@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/machine.hpp"
+#include "coordinator/joint_maps.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 
@@ -100,10 +101,17 @@ void RunOptions::declare_bind(Options& options) {
                "allow an address that other machines reach, without encryption");
 }
 
+void RunOptions::declare_units(Options& options) {
+  options.integer("--maps-per-unit", "N", maps_per_unit, 1, coordinator::kMostMapsPerUnit,
+                  "maps that a worker measures together, and candidates asked for at once "
+                  "(default: 8 and more where prompts are computed exactly, else 1)");
+}
+
 coordinator::CoordinatorOptions RunOptions::make_without_workers() const {
   coordinator::CoordinatorOptions made;
   made.bind = bind;
   made.insecure = insecure;
+  made.maps_per_unit = maps_per_unit;
   return made;
 }
 

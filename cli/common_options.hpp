@@ -45,9 +45,11 @@ struct RunOptions {
   std::string worker_program;
   std::string bind = "tcp://127.0.0.1:*";
   bool insecure = false;
+  int maps_per_unit = 0;  // 0 = what the scheme gains from
 
   void declare_local(Options& options);
   void declare_bind(Options& options);
+  void declare_units(Options& options);
   // `models`: folders that workers will load, for the memory they need. `db`: its logs lie beside.
   Result<coordinator::CoordinatorOptions> make(const std::vector<std::string>& models,
                                                const std::string& db) const;

@@ -35,7 +35,8 @@ struct CoordinatorOptions {
   int64_t lease_ms = 30000;   // after the last progress that names the lease
   int64_t stall_ms = 600000;  // a unit whose counters stand still for so long has timed out
   int64_t drain_ms = 60000;   // how long a drain waits for running units before it leaves them
-  int examples_per_unit = 0;  // 0 = chosen from examples and workers
+  int examples_per_unit = 0;  // 0 = as many as take about ten seconds
+  int maps_per_unit = 0;      // that share a worker's passes; 0 = what the scheme gains from
   int max_attempts = 3;       // per unit and failure class, beyond preemption and lost workers
   double abort_failure_share = 0.5;  // of trials, after the first 10: something is wrong, stop
   LocalWorkerOptions local;

@@ -128,7 +128,7 @@ Status Dispatcher::process(const std::vector<Incoming>& batch,
 
 // Lends what waits, and has the driver begin more, until every idle worker is busy or there is
 // nothing left. An algorithm is asked only when a worker is idle and nothing waits: with one
-// worker, proposal n+1 always knows the outcome of proposal n.
+// worker, what is proposed knows the outcome of everything that was proposed in earlier calls.
 Status Dispatcher::assign() {
   int begun = 0;
   while (true) {

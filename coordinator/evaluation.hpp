@@ -33,6 +33,7 @@ struct EvaluationRequest {
   RunMode mode = RunMode::generate;
   int64_t examples = 0;                          // the first N, 1 ..= task size
   std::shared_ptr<const References> references;  // of all of them; for RunMode::forced
+  int64_t maps_per_unit = 1;  // how many maps its units may have, itself included
 };
 
 class Evaluation {

@@ -14,7 +14,8 @@ constexpr int64_t kPatienceMs = 500;  // for the processes of local ones to end,
 
 WorkloadOptions workload_options(const CoordinatorOptions& options) {
   return {.retry = {.max_attempts = options.max_attempts},
-          .examples_per_unit = options.examples_per_unit};
+          .examples_per_unit = options.examples_per_unit,
+          .maps_per_unit = options.maps_per_unit};
 }
 
 Host::Host(ZmqEndpoint endpoint, store::Store& store, const Clock& clock,

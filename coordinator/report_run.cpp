@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "coordinator/coordinator.hpp"
+#include "coordinator/joint_maps.hpp"
 
 namespace kvsweep::coordinator {
 
@@ -55,7 +56,11 @@ Status ReportRun::step() {
 
 Status ReportRun::begin_maps() {
   for (const ReportedMap& reported : maps_) {
-    KVSWEEP_ASSIGN(const int id, workload_.begin(baseline_->request(reported.map)));
+    EvaluationRequest request = baseline_->request(reported.map);
+    const JointMaps joint =
+        joint_maps(reported.map.scheme, request.examples, workload_.options().maps_per_unit);
+    request.maps_per_unit = std::min(joint.open, static_cast<int64_t>(maps_.size()));
+    KVSWEEP_ASSIGN(const int id, workload_.begin(std::move(request)));
     evaluations_.push_back(id);
   }
   return {};

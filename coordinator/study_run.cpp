@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coordinator/joint_maps.hpp"
 #include "coordinator/replay.hpp"
 #include "core/log.hpp"
 #include "search/pareto/hypervolume.hpp"
@@ -188,7 +189,26 @@ Status StudyRun::step_search() {
   return asked_all && running_.empty() ? finish_search() : Status{};
 }
 
+// Candidates are asked for as many at a time as may share a unit; those of the first population
+// would be the same whatever the outcome of the others.
+int64_t StudyRun::candidates() const {
+  const JointMaps joint =
+      joint_maps(space_.baseline().scheme, baseline_->examples(), options_.workload.maps_per_unit);
+  const int64_t first = study_.spec.search.population - asked_;
+  return std::max(joint.search, std::min(joint.open, first));
+}
+
 Result<bool> StudyRun::more() {
+  bool begun = false;
+  for (int64_t left = candidates(); left > 0; --left) {
+    KVSWEEP_ASSIGN(const bool more, ask());
+    if (!more) break;
+    begun = true;
+  }
+  return begun;
+}
+
+Result<bool> StudyRun::ask() {
   if (phase_ != Phase::searching || exhausted_ || asked_ >= study_.spec.search.trials) return false;
   const std::optional<search::Proposal> proposal = algorithm_->ask();
   if (!proposal) {
@@ -212,7 +232,10 @@ Status StudyRun::begin_trial(store::TrialRow trial) {
   trial.map_id = map_id(map);
   trial.bytes = cost.bytes;
   trial.effective_bits = cost.effective_bits;
-  KVSWEEP_ASSIGN(const int id, workload_.begin(baseline_->request(map)));
+  EvaluationRequest request = baseline_->request(map);
+  request.maps_per_unit =
+      joint_maps(map.scheme, request.examples, options_.workload.maps_per_unit).open;
+  KVSWEEP_ASSIGN(const int id, workload_.begin(std::move(request)));
   const Evaluation& evaluation = workload_.evaluation(id);
   trial.reused = evaluation.fate() == Evaluation::Fate::complete;
   KVSWEEP_TRY(store_.put_trial(trial));

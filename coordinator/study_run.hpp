@@ -64,6 +64,8 @@ class StudyRun final : public Driver {
   Status step_baseline();
   Status step_search();
   Status step_report();
+  Result<bool> ask();
+  int64_t candidates() const;
   Status begin_trial(store::TrialRow trial);
   Status end_trial(store::TrialRow trial, const Evaluation& evaluation);
   Status judge_trial(store::TrialRow* trial, const Evaluation& evaluation) const;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
+#include <utility>
 
-#include "coordinator/result_check.hpp"
 #include "core/hash.hpp"
 
 namespace kvsweep::coordinator {
@@ -14,7 +16,8 @@ namespace {
 
 // A lost worker costs at most this much work, and an idle one waits at most this long for a slice.
 constexpr double kUnitTargetMs = 10000;
-constexpr int64_t kUnitExamplesUnknown = 8;  // before anything was timed
+constexpr int64_t kUnitExamplesUnknown = 8;    // before anything was timed,
+constexpr int64_t kUnitSequencesUnknown = 32;  // and of all maps of a unit together
 constexpr int64_t kUnitExamplesMax = 256;
 
 std::string task_key(const TaskProtocol& protocol) {
@@ -23,8 +26,8 @@ std::string task_key(const TaskProtocol& protocol) {
 
 // The same work has the same id in every process, so that a restarted coordinator recognises the
 // result of a unit that its predecessor lent out.
-std::string measure_unit_id(const store::MeasurementScope& scope,
-                            const std::vector<int64_t>& examples) {
+std::string measure_piece_id(const store::MeasurementScope& scope,
+                             const std::vector<int64_t>& examples) {
   const std::string work =
       fmt::format("{}/{}/{}/{}/{}/{}", scope.model_hash, scope.map_id, scope.protocol_hash,
                   scope.numerics_class, to_string(scope.base), fmt::join(examples, ","));
@@ -44,7 +47,7 @@ Workload::Workload(ModelContext model, store::Store& store, const Clock& clock,
 void Workload::describe(const TaskProtocol& protocol) {
   const std::string key = task_key(protocol);
   if (!tasks_.try_emplace(key, Task{.protocol = protocol}).second) return;
-  board_.add({.unit_id = "d-" + key.substr(0, 24), .kind = wire::UnitKind::describe, .task = key});
+  board_.add({.id = "d-" + key.substr(0, 24), .kind = wire::UnitKind::describe, .task = key});
 }
 
 std::shared_ptr<const TaskData> Workload::task(const TaskProtocol& protocol) const {
@@ -89,7 +92,7 @@ Result<int> Workload::begin(EvaluationRequest request) {
 }
 
 void Workload::forget(int id) {
-  drop_units_of(id);
+  drop_pieces_of(id);
   evaluations_.erase(id);
 }
 
@@ -97,11 +100,26 @@ std::vector<int> Workload::take_ended() {
   return std::exchange(ended_, {});
 }
 
-int64_t Workload::unit_size() const {
+int64_t Workload::unit_size(int64_t maps) const {
   if (options_.examples_per_unit > 0) return options_.examples_per_unit;
-  if (ms_per_example_ <= 0) return kUnitExamplesUnknown;
-  const double fitting = std::floor(kUnitTargetMs / ms_per_example_);
+  if (ms_per_example_ <= 0) {
+    return std::clamp<int64_t>(kUnitSequencesUnknown / maps, 1, kUnitExamplesUnknown);
+  }
+  const double fitting = std::floor(kUnitTargetMs / ms_per_example_ / static_cast<double>(maps));
   return static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(kUnitExamplesMax)));
+}
+
+// Only pieces of equal examples can be lent together, so the size stays as it was the first time,
+// until it is wrong by more than a factor of two. There is something for every worker: those that
+// find nothing would have the search asked for more candidates.
+int64_t Workload::steady_unit_size(const Evaluation& evaluation) {
+  const int64_t maps = evaluation.request().maps_per_unit;
+  int64_t size = unit_size(maps);
+  if (maps == 1 || options_.examples_per_unit > 0) return size;
+  size = std::min(size, (evaluation.request().examples + workers_ - 1) / workers_);
+  int64_t& kept = unit_sizes_[fmt::format("{}/{}", evaluation.scope().protocol_hash, maps)];
+  if (kept == 0 || size > 2 * kept || 2 * size < kept) kept = size;
+  return kept;
 }
 
 bool Workload::same_scope(int a, int b) const {
@@ -110,253 +128,118 @@ bool Workload::same_scope(int a, int b) const {
   return left.map_id == right.map_id && left.protocol_hash == right.protocol_hash;
 }
 
-// Queues units for what is missing and on nobody's list yet: another evaluation of the same scope
-// may have some of the examples in its units, whose results count for both.
+// Queues pieces for what is missing and on nobody's list yet: another evaluation of the same scope
+// may have some of the examples in its pieces, whose results count for both.
 void Workload::cover(int id) {
   std::vector<int64_t> missing = evaluations_.at(id).missing();
-  for (const auto& [unit_id, unit] : board_.all()) {
-    if (unit.kind != wire::UnitKind::measure || !same_scope(unit.evaluation, id)) continue;
+  for (const auto& [piece_id, piece] : board_.all()) {
+    if (piece.kind != wire::UnitKind::measure || !same_scope(piece.evaluation, id)) continue;
     std::erase_if(missing, [&](int64_t example) {
-      return std::find(unit.examples.begin(), unit.examples.end(), example) != unit.examples.end();
+      return std::find(piece.examples.begin(), piece.examples.end(), example) !=
+             piece.examples.end();
     });
   }
-  for (BoardUnit& unit : slices(id, std::move(missing))) board_.add(std::move(unit));
+  for (Piece& piece : slices(id, missing)) board_.add(std::move(piece));
 }
 
-// Slices of nearly equal length: 20 examples at 8 per unit are 6 + 7 + 7, not 8 + 8 + 4.
-std::vector<BoardUnit> Workload::slices(int id, std::vector<int64_t> missing) const {
-  const auto total = static_cast<int64_t>(missing.size());
-  const int64_t count = (total + unit_size() - 1) / unit_size();
-  std::vector<BoardUnit> units;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t begin = total * i / count;
-    const int64_t end = total * (i + 1) / count;
-    BoardUnit unit{.evaluation = id};
-    unit.examples.assign(missing.begin() + begin, missing.begin() + end);
-    unit.unit_id = measure_unit_id(evaluations_.at(id).scope(), unit.examples);
-    units.push_back(std::move(unit));
+// Slices of nearly equal length: 20 examples at 8 per unit are 6 + 7 + 7, not 8 + 8 + 4. Where maps
+// may be joined it is the whole range that is cut, so that all maps are cut at the same examples.
+std::vector<Piece> Workload::slices(int id, const std::vector<int64_t>& missing) {
+  const Evaluation& evaluation = evaluations_.at(id);
+  const int64_t most = evaluation.request().maps_per_unit;
+  std::vector<int64_t> range = missing;
+  if (most > 1) {
+    range.resize(evaluation.request().examples);
+    std::iota(range.begin(), range.end(), 0);
   }
-  return units;
+  const auto total = static_cast<int64_t>(range.size());
+  const int64_t size = steady_unit_size(evaluation);
+  const int64_t count = (total + size - 1) / size;
+  std::vector<Piece> pieces;
+  for (int64_t i = 0; i < count; ++i) {
+    Piece piece{.evaluation = id, .most = most};
+    std::set_intersection(range.begin() + total * i / count,
+                          range.begin() + total * (i + 1) / count, missing.begin(), missing.end(),
+                          std::back_inserter(piece.examples));
+    if (piece.examples.empty()) continue;
+    piece.id = measure_piece_id(evaluation.scope(), piece.examples);
+    piece.company = company_of(evaluation, piece.examples);
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// What the maps of one unit must have in common.
+std::string Workload::company_of(const Evaluation& evaluation,
+                                 const std::vector<int64_t>& examples) const {
+  const EvaluationRequest& request = evaluation.request();
+  if (request.maps_per_unit == 1) return "";
+  return sha256_hex(fmt::format("{}/{}/{}", evaluation.scope().protocol_hash,
+                                static_cast<const void*>(request.references.get()),
+                                fmt::join(examples, ",")));
+}
+
+// What came late, or from an earlier process, may be a part of what waits.
+void Workload::trim_waiting() {
+  if (!std::exchange(untrimmed_, false)) return;
+  board_.revise_waiting([&](Piece& piece) {
+    if (piece.kind != wire::UnitKind::measure) return true;
+    const Evaluation& evaluation = evaluations_.at(piece.evaluation);
+    const auto gone = std::erase_if(piece.examples, [&](int64_t e) { return evaluation.has(e); });
+    if (gone == 0) return true;
+    piece.company = company_of(evaluation, piece.examples);
+    return !piece.examples.empty();
+  });
 }
 
 std::optional<Grant> Workload::take(const std::string& worker_id, const WorkerIds& live) {
-  while (const BoardUnit* unit = board_.take(worker_id, live)) {
-    Grant grant{.unit_id = unit->unit_id, .attempt = unit->attempts, .unit = build(*unit)};
-    if (unit->kind == wire::UnitKind::describe || !grant.unit.examples.empty()) return grant;
-    board_.remove(grant.unit_id);  // a late result has brought everything it asks for
-  }
-  return std::nullopt;
+  workers_ = std::max<int64_t>(1, static_cast<int64_t>(live.size()));
+  trim_waiting();
+  const LentUnit* unit = board_.take(worker_id, live);
+  if (unit == nullptr) return std::nullopt;
+  return Grant{.unit_id = unit->id, .attempt = unit->attempt, .unit = build(*unit)};
 }
 
-wire::Unit Workload::build(const BoardUnit& unit) const {
-  if (unit.kind == wire::UnitKind::measure) return build_measure(unit);
-  return {.unit_id = unit.unit_id,
+wire::Unit Workload::build(const LentUnit& unit) const {
+  const Piece& piece = *board_.find(unit.pieces.front());
+  if (piece.kind == wire::UnitKind::measure) return build_measure(unit);
+  return {.unit_id = unit.id,
           .kind = wire::UnitKind::describe,
           .model_dir = model_.model_dir,
           .model_hash = model_.model_hash,
           .base = model_.base,
-          .protocol = tasks_.at(unit.task).protocol};
+          .protocol = tasks_.at(piece.task).protocol};
 }
 
-wire::Unit Workload::build_measure(const BoardUnit& unit) const {
-  const Evaluation& evaluation = evaluations_.at(unit.evaluation);
-  const EvaluationRequest& request = evaluation.request();
-  wire::Unit work{.unit_id = unit.unit_id,
+wire::Unit Workload::build_measure(const LentUnit& unit) const {
+  const Piece& first = *board_.find(unit.pieces.front());
+  const EvaluationRequest& request = evaluations_.at(first.evaluation).request();
+  wire::Unit work{.unit_id = unit.id,
                   .kind = wire::UnitKind::measure,
                   .model_dir = model_.model_dir,
                   .model_hash = model_.model_hash,
                   .base = model_.base,
                   .protocol = request.task->protocol,
                   .mode = request.mode,
-                  .maps = {request.map}};
-  for (int64_t example : unit.examples) {
-    if (evaluation.has(example)) continue;
-    work.examples.push_back(example);
+                  .examples = first.examples};
+  for (const std::string& id : unit.pieces) {
+    work.maps.push_back(evaluations_.at(board_.find(id)->evaluation).request().map);
+  }
+  for (const int64_t example : work.examples) {
     if (request.references) work.references[example] = request.references->at(example);
   }
   return work;
 }
 
-void Workload::drop_units_of(int id) {
-  board_.remove_if([&](const BoardUnit& unit) {
-    return unit.kind == wire::UnitKind::measure && unit.evaluation == id;
+void Workload::drop_pieces_of(int id) {
+  board_.remove_if([&](const Piece& piece) {
+    return piece.kind == wire::UnitKind::measure && piece.evaluation == id;
   });
   // Others may have counted on them.
   for (const auto& [other, evaluation] : evaluations_) {
     const bool running = evaluation.fate() == Evaluation::Fate::running;
     if (other != id && running && same_scope(other, id)) cover(other);
   }
-}
-
-// Every running evaluation that waits for these examples in the same scope fails with the unit:
-// two evaluations of one scope share a unit.
-void Workload::fail_evaluations(const BoardUnit& unit, const Error& error) {
-  std::vector<int> failing;
-  for (auto& [id, evaluation] : evaluations_) {
-    const bool waits =
-        std::any_of(unit.examples.begin(), unit.examples.end(), [&](int64_t example) {
-          return example < evaluation.request().examples && !evaluation.has(example);
-        });
-    const bool running = evaluation.fate() == Evaluation::Fate::running;
-    if (!running || !waits || !same_scope(id, unit.evaluation)) continue;
-    evaluation.fail(error);
-    failing.push_back(id);
-  }
-  for (const int id : failing) {
-    ended_.push_back(id);
-    drop_units_of(id);
-  }
-}
-
-Status Workload::failed(const std::string& unit_id, const wire::UnitFailure& failure,
-                        const Reporter& reporter) {
-  const BoardUnit* known = board_.find(unit_id);
-  if (known == nullptr || !reporter.leased) return {};
-  const BoardUnit unit = *known;
-  if (board_.failed(unit_id, failure.code, reporter.worker_id, reporter.live)) return {};
-  const Error error{failure.code, failure.message};
-  if (unit.kind == wire::UnitKind::describe) {
-    tasks_.at(unit.task).failure = error;
-  } else {
-    fail_evaluations(unit, error);
-  }
-  const std::string text = fmt::format("{}: {}", to_string(failure.code), failure.message);
-  return record_unit(unit, "failed", reporter.worker_id, text, 0);
-}
-
-Result<Verdict> Workload::accept(const wire::UnitResult& result, const Reporter& reporter) {
-  return result.description ? accept_description(result, reporter)
-                            : accept_measurements(result, reporter);
-}
-
-Result<Verdict> Workload::refuse(const wire::UnitResult& result, const Error& error,
-                                 const Reporter& reporter) {
-  KVSWEEP_TRY(failed(result.unit_id, {error.code, error.message}, reporter));
-  return Verdict{Judgement::refused, error.message};
-}
-
-Result<Verdict> Workload::accept_description(const wire::UnitResult& result,
-                                             const Reporter& reporter) {
-  const BoardUnit* unit = board_.find(result.unit_id);
-  if (unit == nullptr || unit->kind != wire::UnitKind::describe) {
-    return Verdict{Judgement::refused, "the task was described already"};
-  }
-  if (Status status = check_description(*result.description); !status.ok()) {
-    return refuse(result, status.error(), reporter);
-  }
-  Task& task = tasks_.at(unit->task);
-  task.data =
-      std::make_shared<TaskData>(TaskData{task.protocol, result.description->example_hashes});
-  for (RunMode mode : {RunMode::generate, RunMode::forced}) {
-    KVSWEEP_TRY(store_.put_task(task.protocol, mode, result.description->examples));
-  }
-  ++described_;
-  KVSWEEP_TRY(record_unit(*unit, "done", reporter.worker_id, "", result.wall_ms));
-  board_.remove(result.unit_id);
-  return Verdict{};
-}
-
-bool Workload::map_is_known(const std::string& id) const {
-  const bool running =
-      std::any_of(evaluations_.begin(), evaluations_.end(),
-                  [&](const auto& entry) { return entry.second.scope().map_id == id; });
-  return running || (id.size() == 64 && store_.map_by_id(id).ok());
-}
-
-Result<Verdict> Workload::accept_measurements(const wire::UnitResult& result,
-                                              const Reporter& reporter) {
-  const store::MeasurementScope scope{.model_hash = result.model_hash,
-                                      .protocol_hash = result.protocol_hash,
-                                      .numerics_class = result.numerics_class,
-                                      .base = result.base};
-  if (scope.model_hash != model_.model_hash || scope.base != model_.base ||
-      scope.numerics_class != model_.numerics_class) {
-    return refuse(result,
-                  bad_input(fmt::format("the result is of another model, baseline type or numerics "
-                                        "class ({}) than what is being measured ({})",
-                                        scope.numerics_class, model_.numerics_class)),
-                  reporter);
-  }
-  const std::optional<TaskMatch> match = match_task(result.protocol_hash);
-  if (!match) {
-    return refuse(result, bad_input("the result is of a task that is not being measured"),
-                  reporter);
-  }
-  if (!match->task->data) return Verdict{Judgement::held, ""};
-  if (Status s = check_measurements(result.maps, *match->task->data, match->mode); !s.ok()) {
-    return refuse(result, s.error(), reporter);
-  }
-  for (const wire::MapMeasurements& map : result.maps) {
-    if (map_is_known(map.map_id)) continue;
-    return refuse(result, bad_input("the result is of a map that nobody asked for: " + map.map_id),
-                  reporter);
-  }
-  KVSWEEP_TRY(record(result, scope, reporter.worker_id));
-  KVSWEEP_TRY(finish_unit(result, reporter));
-  return Verdict{};
-}
-
-std::optional<Workload::TaskMatch> Workload::match_task(const std::string& hash) const {
-  for (const auto& [key, task] : tasks_) {
-    for (RunMode mode : {RunMode::generate, RunMode::forced}) {
-      if (protocol_hash(task.protocol, mode) == hash) return TaskMatch{&task, mode};
-    }
-  }
-  return std::nullopt;
-}
-
-Status Workload::record(const wire::UnitResult& result, const store::MeasurementScope& scope,
-                        const std::string& worker_id) {
-  for (const wire::MapMeasurements& map : result.maps) {
-    store::MeasurementScope of_map = scope;
-    of_map.map_id = map.map_id;
-    auto stored = store_.put_measurements(of_map, map.measurements, worker_id,
-                                          result.batch_invariant, clock_.utc_ms());
-    KVSWEEP_TRY(stored);
-    for (auto& [id, evaluation] : evaluations_) {
-      if (evaluation.scope().map_id != map.map_id ||
-          evaluation.scope().protocol_hash != scope.protocol_hash ||
-          evaluation.fate() != Evaluation::Fate::running) {
-        continue;
-      }
-      for (const Measurement& m : map.measurements) evaluation.add(m);
-      if (evaluation.fate() == Evaluation::Fate::complete) ended_.push_back(id);
-    }
-  }
-  return {};
-}
-
-Status Workload::finish_unit(const wire::UnitResult& result, const Reporter& reporter) {
-  const BoardUnit* known = board_.find(result.unit_id);
-  if (known == nullptr) return {};
-  const BoardUnit unit = *known;
-  const Evaluation& evaluation = evaluations_.at(unit.evaluation);
-  const auto left = std::count_if(unit.examples.begin(), unit.examples.end(),
-                                  [&](int64_t example) { return !evaluation.has(example); });
-  if (left > 0) {
-    return failed(unit.unit_id,
-                  {ErrorCode::internal, fmt::format("the worker left out {} of {} examples", left,
-                                                    unit.examples.size())},
-                  reporter);
-  }
-  note_speed(unit, result.wall_ms);
-  KVSWEEP_TRY(record_unit(unit, "done", reporter.worker_id, "", result.wall_ms));
-  board_.remove(unit.unit_id);
-  return {};
-}
-
-void Workload::note_speed(const BoardUnit& unit, double wall_ms) {
-  if (wall_ms <= 0 || unit.examples.empty()) return;
-  const double sample = wall_ms / static_cast<double>(unit.examples.size());
-  ms_per_example_ = ms_per_example_ <= 0 ? sample : 0.7 * ms_per_example_ + 0.3 * sample;
-}
-
-Status Workload::record_unit(const BoardUnit& unit, const std::string& state,
-                             const std::string& worker_id, const std::string& failure,
-                             double wall_ms) {
-  const std::string kind = unit.kind == wire::UnitKind::describe ? "describe" : "measure";
-  return store_.put_unit(unit.unit_id, model_.study_id, kind, state, unit.attempts, worker_id,
-                         failure, wall_ms, clock_.utc_ms());
 }
 
 }  // namespace kvsweep::coordinator

@@ -1,5 +1,6 @@
 // Workload: everything to be measured for one model: tasks to describe, evaluations in progress,
-// and the units that fill their gaps. The one place where measurements enter the store.
+// and the pieces of work that fill their gaps, which are lent alone or several maps at a time. The
+// one place where measurements enter the store.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ struct ModelContext {
 struct WorkloadOptions {
   RetryLimits retry;
   int examples_per_unit = 0;  // 0 = as many as take about ten seconds
+  int maps_per_unit = 0;      // 0 = what the scheme gains from (joint_maps.hpp)
 };
 
 // What became of a result. `held`: its task is not described yet, so that its examples cannot be
@@ -62,6 +64,7 @@ class Workload {
            const WorkloadOptions& options);
 
   const ModelContext& model() const { return model_; }
+  const WorkloadOptions& options() const { return options_; }
   void bind_class(const std::string& numerics_class) { model_.numerics_class = numerics_class; }
 
   // --- for the driver
@@ -81,16 +84,16 @@ class Workload {
   // --- for the dispatcher
   std::optional<Grant> take(const std::string& worker_id, const WorkerIds& live);
   bool adopt(const std::string& unit_id, int attempt, const std::string& worker_id) {
-    return board_.adopt(unit_id, attempt, worker_id) != nullptr;
+    return board_.adopt(unit_id, attempt, worker_id);
   }
   void give_back(const std::string& unit_id) { board_.requeue(unit_id); }
-  // Charges a failure; fails what needs the unit when that was its last attempt. Ignored unless the
-  // reporter holds the lease.
+  // Charges a failure, if the unit had one map, or splits it; fails what needs a piece for which
+  // that was the last attempt. Ignored unless the reporter holds the lease.
   Status failed(const std::string& unit_id, const wire::UnitFailure& failure,
                 const Reporter& reporter);
-  // Records a result that is no failure, whatever lease it was made under.
+  // Records a result that is no failure, whatever lease it was made under. Maps whose figures are
+  // impossible are refused, and charged, by themselves; the others are recorded.
   Result<Verdict> accept(const wire::UnitResult& result, const Reporter& reporter);
-  bool knows(const std::string& unit_id) const { return board_.find(unit_id) != nullptr; }
   size_t waiting() const { return board_.waiting(); }
   int64_t described() const { return described_; }  // tasks; grows when held results can be judged
 
@@ -107,24 +110,32 @@ class Workload {
 
   std::optional<TaskMatch> match_task(const std::string& protocol_hash) const;
   void cover(int id);
-  std::vector<BoardUnit> slices(int id, std::vector<int64_t> missing) const;
+  std::vector<Piece> slices(int id, const std::vector<int64_t>& missing);
+  std::string company_of(const Evaluation& evaluation, const std::vector<int64_t>& examples) const;
   bool same_scope(int a, int b) const;
-  int64_t unit_size() const;
-  wire::Unit build(const BoardUnit& unit) const;
-  wire::Unit build_measure(const BoardUnit& unit) const;
-  void fail_evaluations(const BoardUnit& unit, const Error& error);
-  void drop_units_of(int id);
-  void note_speed(const BoardUnit& unit, double wall_ms);
-  Status record_unit(const BoardUnit& unit, const std::string& state, const std::string& worker_id,
-                     const std::string& failure, double wall_ms);
+  int64_t unit_size(int64_t maps) const;
+  int64_t steady_unit_size(const Evaluation& evaluation);
+  void trim_waiting();
+  wire::Unit build(const LentUnit& unit) const;
+  wire::Unit build_measure(const LentUnit& unit) const;
+  void fail_evaluations(const Piece& piece, const Error& error);
+  void drop_pieces_of(int id);
+  Status give_up(const std::vector<Piece>& spent, const wire::UnitFailure& failure,
+                 const std::string& worker_id);
+  void note_speed(const wire::UnitResult& result);
+  Status record_piece(const Piece& piece, const std::string& state, const std::string& worker_id,
+                      const std::string& failure, double wall_ms);
   Result<Verdict> accept_description(const wire::UnitResult& result, const Reporter& reporter);
   Result<Verdict> accept_measurements(const wire::UnitResult& result, const Reporter& reporter);
   Result<Verdict> refuse(const wire::UnitResult& result, const Error& error,
                          const Reporter& reporter);
-  Status record(const wire::UnitResult& result, const store::MeasurementScope& scope,
+  std::optional<Error> objection(const wire::MapMeasurements& map, const TaskMatch& match) const;
+  Status record(const wire::MapMeasurements& map, const wire::UnitResult& result,
                 const std::string& worker_id);
   bool map_is_known(const std::string& map_id) const;
-  Status finish_unit(const wire::UnitResult& result, const Reporter& reporter);
+  Status finish_pieces(const wire::UnitResult& result, const std::map<std::string, Error>& bad,
+                       const Reporter& reporter);
+  bool is_lent(const std::string& unit_id, const std::string& piece_id) const;
 
   ModelContext model_;
   store::Store& store_;
@@ -136,7 +147,10 @@ class Workload {
   std::vector<int> ended_;
   int next_id_ = 0;
   int64_t described_ = 0;
-  double ms_per_example_ = 0;  // 0 = not known yet
+  std::map<std::string, int64_t> unit_sizes_;  // of joint units, by protocol hash and maps
+  int64_t workers_ = 1;                        // connected when one last asked
+  bool untrimmed_ = false;     // what waits may ask for examples that are there by now
+  double ms_per_example_ = 0;  // of one map; 0 = not known yet
 };
 
 }  // namespace kvsweep::coordinator

@@ -14,6 +14,7 @@ class CoordinatorVerb final : public Verb {
     options.positional("SPEC", study_.spec, "study or sweep (YAML); see `kvsweep check --keys`");
     study_.database.declare(options);
     study_.run.declare_bind(options);
+    study_.run.declare_units(options);
     study_.log.declare(options);
     options.flag("--json", study_.json, "print one JSON document; progress as JSON lines");
     options.example("coordinator nightly.yaml --bind tcp://127.0.0.1:5555");

@@ -15,6 +15,7 @@ class Tune final : public Verb {
     study_.database.declare(options);
     study_.run.declare_local(options);
     study_.run.declare_bind(options);
+    study_.run.declare_units(options);
     study_.log.declare(options);
     options.flag("--json", study_.json, "print one JSON document; progress as JSON lines");
     options.example("tune examples/smollm2.yaml");

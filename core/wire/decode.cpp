@@ -43,7 +43,7 @@ Welcome welcome(JsonReader& r) {
 }
 
 std::string required_id(JsonReader& r, std::string_view key) {
-  std::string id = r.string(key, kMaxId);
+  std::string id = r.string(key, kMaxUnitId);
   if (id.empty()) r.fail(key, "must not be empty");
   return id;
 }

@@ -6,6 +6,7 @@
 namespace kvsweep::wire {
 
 inline constexpr size_t kMaxId = 256;
+inline constexpr size_t kMaxUnitId = 4096;  // of units and leases: names every piece of the unit
 inline constexpr size_t kMaxText = 1024;
 inline constexpr size_t kMaxReason = 16384;
 inline constexpr size_t kMaxPath = 4096;

@@ -1,90 +1,10 @@
 // Workload over a real database file, with the test as its workers.
-#include "coordinator/workload.hpp"
-
 #include <gtest/gtest.h>
 
-#include "core/hash.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/coordinator/workload_fixture.hpp"
 
 namespace kvsweep::coordinator {
 namespace {
-
-const ModelGeometry kGeometry{.family = "llama", .max_context = 4096, .layers = {2, {2, 64}}};
-const TaskProtocol kProtocol{
-    .name = "word_problems", .version = "1.0", .split = "search", .shots = 2, .max_new_tokens = 96};
-
-class WorkloadTest : public ::testing::Test {
- protected:
-  WorkloadTest() {
-    EXPECT_TRUE(store_.put_model(model_.model_hash, model_.model_dir, kGeometry).ok());
-  }
-
-  static store::Store open(const std::string& path) {
-    auto store =
-        store::Store::open(path, {.mode = store::OpenMode::read_write, .allow_network_fs = true});
-    EXPECT_TRUE(store.ok());
-    return std::move(store).value();
-  }
-
-  Workload workload(int per_unit = 4) {
-    return Workload(model_, store_, clock_, {.examples_per_unit = per_unit});
-  }
-
-  // A task of ten examples, described by worker w1.
-  void describe(Workload& workload) {
-    workload.describe(kProtocol);
-    const auto grant = workload.take("w1", live_);
-    ASSERT_TRUE(grant);
-    ASSERT_EQ(grant->unit.kind, wire::UnitKind::describe);
-    wire::UnitResult result{.unit_id = grant->unit_id, .numerics_class = "c"};
-    result.description = wire::Description{.examples = 10};
-    for (int i = 0; i < 10; ++i) {
-      result.description->example_hashes.push_back(sha256_hex("example" + std::to_string(i)));
-    }
-    accept(workload, result);
-    ASSERT_NE(workload.task(kProtocol), nullptr);
-  }
-
-  EvaluationRequest request(Workload& workload, const char* pair, int64_t examples = 10) {
-    return {.map = uniform_map(*make_scheme({}), 2, *pair_from(pair)),
-            .task = workload.task(kProtocol),
-            .mode = RunMode::generate,
-            .examples = examples};
-  }
-
-  Judgement accept(Workload& workload, const wire::UnitResult& result, bool leased = true) {
-    const auto verdict = workload.accept(result, {"w1", leased, live_});
-    EXPECT_TRUE(verdict.ok());
-    return verdict.ok() ? verdict->judgement : Judgement::refused;
-  }
-
-  static wire::UnitResult run(const wire::Unit& unit) {
-    wire::UnitResult result{.unit_id = unit.unit_id,
-                            .model_hash = unit.model_hash,
-                            .protocol_hash = protocol_hash(unit.protocol, unit.mode),
-                            .base = unit.base,
-                            .numerics_class = "c",
-                            .wall_ms = 100};
-    for (const PrecisionMap& map : unit.maps) {
-      wire::MapMeasurements measured{.map_id = map_id(map)};
-      for (int64_t example : unit.examples) {
-        measured.measurements.push_back(
-            {.example = example,
-             .example_hash = sha256_hex("example" + std::to_string(example)),
-             .answer = "x",
-             .exact_match = example % 2});
-      }
-      result.maps.push_back(std::move(measured));
-    }
-    return result;
-  }
-
-  test::TempDir dir_;
-  store::Store store_ = open(dir_.file("trials.db"));
-  ManualClock clock_{1000};
-  WorkerIds live_ = {"w1", "w2"};
-  ModelContext model_{.model_dir = "/m", .model_hash = std::string(64, 'a'), .numerics_class = "c"};
-};
 
 TEST_F(WorkloadTest, SlicesAreNearlyEqualAndCoverEverything) {
   Workload work = workload(4);

@@ -48,6 +48,13 @@ bool first_to_create(const std::string& path) {
   return !path.empty() && open(path.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0644) >= 0;
 }
 
+// Of the whole unit: a result that failed has no measurements.
+wire::UnitResult failure(ErrorCode code, const std::string& message) {
+  wire::UnitResult result;
+  result.failure = wire::UnitFailure{code, message};
+  return result;
+}
+
 void sleep_ms(int64_t ms, const std::atomic<bool>& cancel) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
   while (!cancel && std::chrono::steady_clock::now() < until) {
@@ -165,22 +172,20 @@ wire::UnitResult FakeRunner::run(const wire::Unit& unit, service::UnitCounters& 
                                  const std::atomic<bool>& cancel) {
   if (unit.kind == wire::UnitKind::describe) return describe(unit);
   inject_faults();
-  counters.total = static_cast<int64_t>(unit.examples.size());
+  counters.total = static_cast<int64_t>(unit.examples.size() * unit.maps.size());
   wire::UnitResult result;
   result.model_hash = unit.model_hash;
   result.protocol_hash = protocol_hash(unit.protocol, unit.mode);
   result.base = unit.base;
   for (const PrecisionMap& map : unit.maps) {
     if (options_.bad_k2 && info(map.layers.front().of(0).k).bits == 2) {
-      result.failure = wire::UnitFailure{ErrorCode::bad_input, "2-bit keys were forbidden"};
-      return result;
+      return failure(ErrorCode::bad_input, "2-bit keys were forbidden");
     }
     wire::MapMeasurements measured{.map_id = map_id(map)};
     for (int64_t example : unit.examples) {
       sleep_ms(options_.ms, cancel);
       if (cancel) {
-        result.failure = wire::UnitFailure{ErrorCode::preempted, "asked to stop"};
-        return result;
+        return failure(ErrorCode::preempted, "asked to stop");
       }
       if (!options_.log.empty()) {
         append_line(options_.log, fmt::format("{} {} {} {}\n", measured.map_id, unit.protocol.split,

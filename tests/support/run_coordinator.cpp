@@ -1,7 +1,7 @@
 // A coordinator as a process of its own, so that a test can kill it:
 //   run_coordinator DATABASE SPEC.yaml [key=value ...]
 // keys: bind, endpoint_file (written when bound), heartbeat_ms, lease_ms, stall_ms, drain_ms,
-// examples_per_unit, max_attempts, workers, worker_program, log_dir.
+// examples_per_unit, maps_per_unit, max_attempts, workers, worker_program, log_dir.
 // Prints one line per study: NAME STATUS REASON. Exit status 0 when all have finished, 130 when
 // interrupted, 1 otherwise.
 #include <signal.h>
@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   number("stall_ms", options.stall_ms);
   number("drain_ms", options.drain_ms);
   number("examples_per_unit", options.examples_per_unit);
+  number("maps_per_unit", options.maps_per_unit);
   number("max_attempts", options.max_attempts);
   number("workers", options.local.count);
   if (values.contains("bind")) options.bind = values["bind"];
