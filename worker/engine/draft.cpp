@@ -6,8 +6,8 @@
 namespace kvsweep::engine {
 namespace {
 
-constexpr int64_t kNear = 2;         // places
-constexpr int64_t kEqualNear = 2;    // tokens
+constexpr int64_t kNear = 2;       // places
+constexpr int64_t kEqualNear = 2;  // tokens
 constexpr int64_t kEqualElsewhere = 4;
 
 }  // namespace
