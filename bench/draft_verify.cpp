@@ -1,13 +1,13 @@
 // kvsweep_bench_drafts: what drafts of the baseline's text are worth.
-//   kvsweep_bench_drafts --model PATH --text FILE [--threads N] [--examples N] [--prompt TOKENS]
+//   kvsweep_bench_drafts --model PATH [--text FILE] [--threads N] [--examples N] [--prompt TOKENS]
 //                        [--new TOKENS] [--batch N] [--rounds N] [--scheme NAME] [--pairs K8V8,..]
-// Prompts are windows of the text. The unquantized cache's continuations are the drafts of uniform
-// maps of --scheme. Each row evaluates one map on all prompts without drafts and with them, one
-// after the other in every round, one sequence at a time or --batch at once; times are medians of
-// the rounds. Both must give the same tokens in every round, or it is an error and no figure.
-// wall_x is the ratio of the wall times of the whole runs, prompts included, and cpu_x that of the
-// processor times, which other programs on the machine disturb less.
-// agreement: share of the baseline's tokens that the map chooses too, teacher-forced.
+// Prompts are windows of the text, or word problems without one. The unquantized cache's
+// continuations are the drafts of uniform maps of --scheme. Each row evaluates one map on all
+// prompts without drafts and with them, one after the other in every round, one sequence at a time
+// or --batch at once; times are medians of the rounds. Both must give the same tokens in every
+// round, or it is an error and no figure. wall_x is the ratio of the wall times of the whole runs,
+// prompts included, and cpu_x that of the processor times, which other programs on the machine
+// disturb less. agreement: share of the baseline's tokens that the map chooses too, teacher-forced.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +25,7 @@
 #include "core/scheme.hpp"
 #include "worker/engine/engine.hpp"
 #include "worker/engine/environment.hpp"
+#include "worker/task/task.hpp"
 #include "worker/text/tokenizer.hpp"
 
 namespace kvsweep::bench {
@@ -69,11 +70,28 @@ Options parse(int count, char** arguments) {
       fail("unknown option " + name);
     }
   });
-  if (options.model.empty() || options.text.empty()) fail("--model PATH --text FILE are needed");
+  if (options.model.empty()) fail("--model PATH is needed");
   return options;
 }
 
-Requests prompts(const Options& options) {
+Requests problems(const Options& options) {
+  const TaskProtocol protocol{.name = "word_problems",
+                              .version = std::string(task_info("word_problems")->version),
+                              .split = "search",
+                              .shots = 2,
+                              .max_new_tokens = static_cast<int>(options.fresh)};
+  const auto task = must(task::open_task(protocol, ""));
+  const auto tokenizer = must(text::Tokenizer::load(options.model));
+  Requests list(static_cast<size_t>(options.examples));
+  for (size_t i = 0; i < list.size(); ++i) {
+    const task::Example example = must(task->example(static_cast<int64_t>(i)));
+    list[i].prompt = must(tokenizer.encode(example.prompt, true));
+    list[i].max_new_tokens = protocol.max_new_tokens;
+  }
+  return list;
+}
+
+Requests windows(const Options& options) {
   std::ifstream file(options.text, std::ios::binary);
   if (!file) fail("cannot read " + options.text);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -175,10 +193,12 @@ void run(const Options& options) {
   fmt::print("# {}; {} threads; {}\n", processor(), options.threads,
              engine::Engine::numerics_class());
   fmt::print("# {} at {}\n", options.model, format_utc(SystemClock().utc_ms()));
-  fmt::print("# {}; {} prompts of {} tokens, {} new tokens; medians of {} rounds\n", options.scheme,
-             options.examples, options.prompt, options.fresh, options.rounds);
+  const std::string what =
+      options.text.empty() ? "word problems" : fmt::format("prompts of {} tokens", options.prompt);
+  fmt::print("# {}; {} {}, {} new tokens; medians of {} rounds\n", options.scheme, options.examples,
+             what, options.fresh, options.rounds);
   fmt::print("map,agreement,batch,plain_s,drafted_s,wall_x,cpu_x,proposed,accepted,realigned\n");
-  Requests list = prompts(options);
+  Requests list = options.text.empty() ? problems(options) : windows(options);
   const int layers = lone.geometry().num_layers();
   const Outputs baseline = must(batched.run(baseline_map({}, layers), list, {}));
   for (size_t i = 0; i < list.size(); ++i) list[i].draft = baseline[i].tokens;

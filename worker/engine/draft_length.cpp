@@ -12,7 +12,7 @@ constexpr double kMostSlope = 1.0;
 constexpr double kForget = 0.97;      // of the older steps, at each new one
 constexpr double kUsualWeight = 1.0;  // steps that the usual slope stands for, at 1 and 32 rows
 constexpr double kOutlier = 2.0;      // times what is expected: another process ran
-constexpr double kLeastGain = 1.1;    // of a row's tokens per cost over those of the step
+constexpr double kLeastGain = 1.15;   // of a row's tokens per cost over those of the step
 
 double usual(double rows) {
   return 1 + kUsualSlope * rows;

@@ -8,6 +8,8 @@ namespace {
 // A draft that nothing is known of: 4 of 5 tokens right.
 constexpr double kUsualTries = 5;
 constexpr double kUsualRight = 4;
+// Of a draft's own tokens the newest count: behind a difference it is right less often.
+constexpr double kForget = 0.9;  // of the older ones, at each new one
 // What the other drafts under the same map say counts as this many of its own tokens.
 constexpr double kOthersWeigh = 8;
 
@@ -77,6 +79,8 @@ void Drafter::chose(int64_t job, int32_t token) {
   const bool predicted = e->cursor.predicts();
   const bool right = e->cursor.chose(token);
   if (!predicted) return;
+  e->own.tries *= kForget;
+  e->own.right *= kForget;
   for (Tally* tally : {&e->own, e->all}) {
     tally->tries += 1;
     tally->right += right ? 1 : 0;

@@ -72,7 +72,7 @@ double rate(double slope, int64_t decoding, const std::vector<Offer>& offers) {
   return tokens / (1 + slope * rows);
 }
 
-// Against all choices of up to 12 tokens for three offers. The margin for errors costs 2 % at most.
+// Against all choices of up to 12 tokens for three offers. The margin for errors costs 3 % at most.
 TEST(DraftLength, IsAsFastAsCanBe) {
   std::mt19937_64 rng(5);
   std::uniform_real_distribution<double> unit(0, 1);
@@ -91,7 +91,7 @@ TEST(DraftLength, IsAsFastAsCanBe) {
       }
     }
     choose_lengths(slope, decoding, 100, offers);
-    EXPECT_GE(rate(slope, decoding, offers), 0.98 * best);
+    EXPECT_GE(rate(slope, decoding, offers), 0.97 * best);
   }
 }
 
