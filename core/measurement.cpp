@@ -18,6 +18,26 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
   if (value) json[key] = *value;
 }
 
+Json to_json(const DraftUse& use) {
+  return {{"verifications", use.verifications},
+          {"proposed", use.proposed},
+          {"accepted", use.accepted},
+          {"first_difference", use.first_difference},
+          {"realigned", use.realigned}};
+}
+
+Result<DraftUse> draft_use_from_json(const Json& json) {
+  JsonReader reader(json, "draft");
+  DraftUse use;
+  use.verifications = reader.integer("verifications", 0, kMaxIndex);
+  use.proposed = reader.integer("proposed", 0, kMaxIndex);
+  use.accepted = reader.integer("accepted", 0, use.proposed);
+  use.first_difference = reader.integer("first_difference", -1, kMaxIndex);
+  use.realigned = reader.integer("realigned", 0, kMaxIndex);
+  KVSWEEP_TRY(reader.done());
+  return use;
+}
+
 }  // namespace
 
 std::string MeasurementKey::key() const {
@@ -44,6 +64,7 @@ Json to_json(const Measurement& m) {
   put(json, "token_agreement", m.token_agreement);
   put(json, "kl", m.kl);
   put(json, "nll", m.nll);
+  if (m.draft) json["draft"] = to_json(*m.draft);
   return json;
 }
 
@@ -66,6 +87,9 @@ Result<Measurement> measurement_from_json(const Json& json) {
   m.cache_bytes = reader.integer("cache_bytes", 0, kMaxBytes);
   m.timings.prefill_ms = reader.number("prefill_ms", 0, kMaxMilliseconds);
   m.timings.decode_ms = reader.number("decode_ms", 0, kMaxMilliseconds);
+  if (const Json* draft = reader.object("draft", true)) {
+    m.draft = reader.take(draft_use_from_json(*draft));
+  }
   KVSWEEP_TRY(reader.done());
   return m;
 }

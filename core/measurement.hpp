@@ -30,6 +30,19 @@ struct Timings {  // milliseconds of this example's share of its batch
   double decode_ms = 0;
 };
 
+// What became of a draft: another map's text for the same prompt, whose tokens were verified many
+// at a time instead of chosen one by one. It makes a run faster and changes nothing that is
+// measured.
+struct DraftUse {
+  int64_t verifications = 0;      // forward passes with tokens of the draft
+  int64_t proposed = 0;           // tokens of the draft that were verified
+  int64_t accepted = 0;           // of these, those that decoding chose too
+  int64_t first_difference = -1;  // the first output token that is not the draft's; -1: none
+  int64_t realigned = 0;          // times the text came back to the draft
+
+  friend bool operator==(const DraftUse&, const DraftUse&) = default;
+};
+
 // `nullopt` where the run mode does not produce the figure.
 struct Measurement {
   int64_t example = 0;  // index in the split
@@ -46,6 +59,7 @@ struct Measurement {
   int64_t output_tokens = 0;  // generated or scored
   int64_t cache_bytes = 0;    // allocated for this sequence at its end
   Timings timings;
+  std::optional<DraftUse> draft;  // where there was one; not kept by the store
 };
 Json to_json(const Measurement& measurement);
 Result<Measurement> measurement_from_json(const Json& json);

@@ -64,6 +64,17 @@ void read_references(JsonReader& r, Unit& unit) {
   }
 }
 
+void read_drafts(JsonReader& r, Unit& unit) {
+  const Json* list = r.array("drafts", kMaxExamples);
+  if (list == nullptr) return;
+  for (const Json& item : *list) {
+    JsonReader part(item, "draft");
+    const int64_t example = part.integer("example", 0, kMaxIndex);
+    unit.drafts[example] = part.tokens("tokens", kMaxReferenceTokens);
+    join(r, part);
+  }
+}
+
 Unit unit(const Json& json, JsonReader& whole) {
   JsonReader r(json, "unit");
   Unit unit;
@@ -83,6 +94,7 @@ Unit unit(const Json& json, JsonReader& whole) {
   }
   unit.examples = r.integers("examples", 0, kMaxIndex, kMaxExamples);
   read_references(r, unit);
+  read_drafts(r, unit);
   join(whole, r);
   return unit;
 }

@@ -66,6 +66,10 @@ Json to_json(const Unit& unit) {
   for (const auto& [example, reference] : unit.references) {
     references.push_back({{"example", example}, {"tokens", reference.tokens}});
   }
+  Json drafts = Json::array();
+  for (const auto& [example, tokens] : unit.drafts) {
+    drafts.push_back({{"example", example}, {"tokens", tokens}});
+  }
   return {{"unit_id", clean(unit.unit_id)},
           {"kind", unit.kind == UnitKind::describe ? "describe" : "measure"},
           {"model_dir", clean(unit.model_dir)},
@@ -75,7 +79,8 @@ Json to_json(const Unit& unit) {
           {"mode", to_string(unit.mode)},
           {"maps", std::move(maps)},
           {"examples", unit.examples},
-          {"references", std::move(references)}};
+          {"references", std::move(references)},
+          {"drafts", std::move(drafts)}};
 }
 
 Json body(const Lease& m) {

@@ -70,6 +70,9 @@ struct Unit {
   std::vector<PrecisionMap> maps;
   std::vector<int64_t> examples;            // indices in the split
   std::map<int64_t, Reference> references;  // example -> reference, for RunMode::forced
+  // RunMode::generate: example -> what another map, the nearest the better, gave for it. Results
+  // are the same without; an example may have none.
+  std::map<int64_t, std::vector<int32_t>> drafts;
 };
 
 struct Lease {

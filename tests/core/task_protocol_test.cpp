@@ -117,6 +117,9 @@ TEST(MeasurementJson, RoundTripKeepsWhatIsThereAndWhatIsNot) {
   EXPECT_FALSE(back->strict_match.has_value());
   EXPECT_FALSE(back->token_agreement.has_value());
   EXPECT_EQ(back->tokens, m.tokens);
+  EXPECT_FALSE(back->draft.has_value());
+  m.draft = DraftUse{3, 40, 31, -1, 0};
+  EXPECT_EQ(measurement_from_json(to_json(m)).value().draft, m.draft);
 }
 
 TEST(MeasurementJson, RefusesImpossibleNumbers) {

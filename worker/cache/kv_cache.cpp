@@ -57,6 +57,8 @@ struct KvCache::State {
   std::optional<Blocks> blocks_for(int64_t total_tokens);
   void bind_staging(int64_t for_tokens, bool moved);
   size_t first_open_block();
+  bool recodes();
+  void drop_blocks();
 
   const CacheLayout* layout;
   Pool* pool;
@@ -70,6 +72,7 @@ struct KvCache::State {
   LayerWork value_work;
   int64_t tokens = 0;
   int64_t chunk = 0;  // tokens of the running chunk; 0 between chunks
+  bool held = false;  // the chunk is
 };
 
 // Sides lie one after the other. `moved`: the memory holds already what the sides had in the old.
@@ -117,6 +120,18 @@ std::optional<KvCache::State::Blocks> KvCache::State::blocks_for(int64_t total_t
     own.emplace_back(i, std::move(fresh));
   }
   return own;
+}
+
+bool KvCache::State::recodes() {
+  bool some = false;
+  each_side([&](Side& side) { some |= side.layout().window.rule == WindowRule::recode; });
+  return some;
+}
+
+// Those that none of the tokens needs.
+void KvCache::State::drop_blocks() {
+  const auto kept = static_cast<size_t>(layout->blocks(tokens, prompt_tokens));
+  if (kept < blocks.size()) blocks.resize(kept);
 }
 
 // All or nothing.
@@ -214,13 +229,13 @@ Status KvCache::crop(int64_t tokens) {
   }
   s.each_side([&](Side& side) { side.crop(tokens); });
   s.tokens = tokens;
-  const auto kept = static_cast<size_t>(s.layout->blocks(tokens, s.prompt_tokens));
-  if (kept < s.blocks.size()) s.blocks.resize(kept);
+  s.drop_blocks();
   return {};
 }
 
-Status KvCache::begin_chunk(int64_t new_tokens) {
+Status KvCache::begin_chunk(int64_t new_tokens, bool held) {
   State& s = *state_;
+  if (held && s.recodes()) throw std::logic_error("begin_chunk: held, where history is recoded");
   if (new_tokens < 1 || s.chunk != 0) {
     throw std::logic_error("begin_chunk: " + std::to_string(new_tokens) +
                            " tokens, or a chunk is open");
@@ -240,6 +255,7 @@ Status KvCache::begin_chunk(int64_t new_tokens) {
             " it has; raise the cache budget or run fewer sequences at once"};
   }
   s.chunk = new_tokens;
+  s.held = held;
   return {};
 }
 
@@ -270,13 +286,32 @@ void KvCache::end_layer(int layer) {
   if (l.values.pending() == 0) {
     throw std::logic_error("end_layer: layer " + std::to_string(layer) + " has no open chunk");
   }
+  if (s.held) return;
   l.keys.end_chunk(&s.key_work);
   l.values.end_chunk(&s.value_work);
 }
 
 void KvCache::end_chunk() {
+  end_chunk(state_->chunk);
+}
+
+void KvCache::end_chunk(int64_t kept) {
   State& s = *state_;
-  s.tokens += s.chunk;
+  if (kept < 1 || kept > s.chunk || (kept < s.chunk && !s.held)) {
+    throw std::logic_error("end_chunk: keeps " + std::to_string(kept) + " of " +
+                           std::to_string(s.chunk) + " tokens");
+  }
+  for (Layer& l : s.layers) {
+    if (!s.held) break;
+    if (l.values.pending() != s.chunk) throw std::logic_error("end_chunk: a layer is missing");
+    if (kept < s.chunk) {
+      l.keys.keep(kept);
+      l.values.keep(kept);
+    }
+    l.keys.end_chunk(&s.key_work);
+    l.values.end_chunk(&s.value_work);
+  }
+  s.tokens += kept;
   for (const Layer& l : s.layers) {
     if (l.keys.tokens() != s.tokens) throw std::logic_error("end_chunk: a layer is not finished");
   }
@@ -284,6 +319,15 @@ void KvCache::end_chunk() {
     s.key_work = {};
     s.value_work = {};
   }
+  if (kept < s.chunk) s.drop_blocks();
+  s.chunk = 0;
+}
+
+void KvCache::drop_chunk() {
+  State& s = *state_;
+  if (s.chunk == 0 || !s.held) throw std::logic_error("drop_chunk: no held chunk is open");
+  s.each_side([](Side& side) { side.keep(0); });
+  s.drop_blocks();
   s.chunk = 0;
 }
 

@@ -60,11 +60,15 @@ class KvCache {
   Status crop(int64_t tokens);
 
   // At most CacheLayout::longest_chunk tokens. Reserves the blocks that `new_tokens` more tokens
-  // need; oom when the pool is full (nothing changes then).
-  Status begin_chunk(int64_t new_tokens);
+  // need; oom when the pool is full (nothing changes then). `held`: it is decided at the end of the
+  // chunk how many of its tokens stay. Until then their originals of all layers stay in memory of
+  // their own, beside the pool's, and the staging rings as they were before the chunk. Not of a
+  // layout that codes its history again.
+  Status begin_chunk(int64_t new_tokens, bool held = false);
 
   // numerics when a key or value is NaN or infinite, or leaves the range of the parameters:
-  // names layer, head and token. After an error only destruction is allowed.
+  // names layer, head and token. After an error only drop_chunk, of a held one, and destruction are
+  // allowed.
   Status append(int layer, const LayerInput& input);
 
   // Attention of all new tokens' queries that share `kv_head`.
@@ -87,6 +91,11 @@ class KvCache {
 
   void end_layer(int layer);
   void end_chunk();
+  // Of a held chunk: its first `kept` tokens stay, at least one, and the others never came: what
+  // follows is bit for bit what a cache does that saw `kept` tokens alone.
+  void end_chunk(int64_t kept);
+  // Of a held chunk, anywhere after begin_chunk: none of its tokens came.
+  void drop_chunk();
 
   // Read access for tests: the raw page of (layer, side) that holds `token` of the run of KV heads
   // with `head`, and how many tokens of that run are coded now.

@@ -41,4 +41,8 @@ void LayerSide::end_chunk(LayerWork* work) {
   for (size_t i = 0; i < sides_.size(); ++i) sides_[i].end_chunk(&work->runs[i]);
 }
 
+void LayerSide::keep(int64_t tokens) {
+  for (Side& side : sides_) side.keep(tokens);
+}
+
 }  // namespace kvsweep::cache

@@ -35,6 +35,7 @@ class LayerSide {
   // allowed.
   Status append(const float* rows, int64_t tokens, LayerWork* work);
   void end_chunk(LayerWork* work);
+  void keep(int64_t tokens);  // Side::keep
 
   // Of a layer in the base type: Side::read_originals.
   void read_originals(std::vector<float>* rows) const { sides_.front().read_originals(rows); }

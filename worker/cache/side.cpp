@@ -79,9 +79,7 @@ Side::Side(const SideLayout& layout, BaseType base, int64_t exact_tokens, SideNa
 
 void Side::set_exact_tokens(int64_t tokens) {
   exact_tokens_ = tokens;
-  views_.clear();
-  counter_ = CodedTokens(layout_->window, std::max<int64_t>(0, tokens - layout_->sinks));
-  count_views(tokens_);
+  recount_views(tokens_);
 }
 
 void Side::bind_staging(uint8_t* staging, int64_t room, bool moved) {
@@ -103,6 +101,12 @@ void Side::bind_staging(uint8_t* staging, int64_t room, bool moved) {
 void Side::count_views(int64_t tokens) {
   if (codec_ == nullptr || layout_->window.rule != WindowRule::window_share) return;
   while (static_cast<int64_t>(views_.size()) < slot(tokens)) views_.push_back(counter_.next());
+}
+
+void Side::recount_views(int64_t tokens) {
+  views_.clear();
+  counter_ = CodedTokens(layout_->window, std::max<int64_t>(0, exact_tokens_ - layout_->sinks));
+  count_views(tokens);
 }
 
 // The end of the coded tokens once `tokens` have come.
@@ -303,7 +307,18 @@ bool Side::can_crop(int64_t tokens) const {
 
 void Side::crop(int64_t tokens) {
   tokens_ = tokens;
-  if (!views_.empty()) set_exact_tokens(exact_tokens_);
+  forget(tokens);
+}
+
+// Codes that are not counted any more are written again before they are read.
+void Side::keep(int64_t tokens) {
+  pending_ = tokens;
+  forget(tokens_ + tokens);
+}
+
+// What is counted along, and scratch, of the tokens from `tokens` on.
+void Side::forget(int64_t tokens) {
+  if (static_cast<int64_t>(views_.size()) > slot(tokens)) recount_views(tokens);
   coded_ = codec_ == nullptr ? std::max<int64_t>(layout_->sinks, tokens) : coded_after(tokens);
   if (!scratch_.empty()) {
     const int64_t kept = std::max<int64_t>(0, tokens - scratch_begin_);

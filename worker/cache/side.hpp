@@ -51,6 +51,9 @@ class Side {
   Status append(const float* rows, int64_t tokens, Work* work);
   // Moves the chunk's newest tokens to the staging ring and gives the scratch memory back.
   void end_chunk(Work* work);
+  // Before end_chunk: of the chunk's tokens only the first `tokens` have come. Before or after a
+  // failed append: none has.
+  void keep(int64_t tokens);
 
   // fp32 rows [tokens][kv_heads][head_dim] of all tokens of a side in the base type.
   void read_originals(std::vector<float>* rows) const;
@@ -104,6 +107,8 @@ class Side {
   const uint8_t* exact_row(int64_t token, int head) const;
   int64_t coded_after(int64_t tokens) const;
   void count_views(int64_t tokens);
+  void recount_views(int64_t tokens);
+  void forget(int64_t tokens);
   Status append_sinks(const float* rows, int64_t tokens);
   Status append_to_pages(const float* rows, int64_t first, int64_t tokens);
   Status append_to_scratch(const float* rows, int64_t first, int64_t tokens, Work* work);

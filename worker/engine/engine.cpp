@@ -106,7 +106,14 @@ Status Engine::State::check(const SequenceRequest& request, int64_t index) const
                     "new tokens",
                     index, prompt + more - 1, prompt, more, context));
   }
+  if (!request.reference.empty() && !request.draft.empty()) {
+    return bad_input(
+        fmt::format("sequence {} has a reference of {} tokens and a draft of {}; only "
+                    "a sequence without a reference can use a draft",
+                    index, request.reference.size(), request.draft.size()));
+  }
   KVSWEEP_TRY(check_tokens(request.prompt, "prompt", index));
+  KVSWEEP_TRY(check_tokens(request.draft, "draft", index));
   return check_tokens(request.reference, "reference", index);
 }
 
@@ -138,7 +145,7 @@ Status Engine::State::generate(const Pass& pass, const std::vector<size_t>& requ
   for (size_t map = 0; map < pass.outputs.size(); ++map) {
     for (const size_t r : requests) {
       tickets.push_back({static_cast<int64_t>(r), &pass.requests[r], &pass.outputs[map][r]});
-      jobs.push_back(pass.layouts.under(map, GenerateHandler::job(pass.requests[r])));
+      jobs.push_back(pass.layouts.under(map, GenerateHandler::job(pass.requests[r], pass.options)));
     }
   }
   GenerateHandler handler(tickets, pass.options, model->vocab_size());
@@ -289,7 +296,9 @@ Result<ObservedRanges> Engine::observe_ranges(const std::vector<SequenceRequest>
   auto observer = std::make_unique<RangeObserver>(std::move(state_->model));
   RangeObserver& watching = *observer;
   state_->model = std::move(observer);
-  auto ran = run(baseline_map({}, geometry().num_layers()), requests, options);
+  std::vector<SequenceRequest> plain = requests;  // a wrong draft is not what the model sees
+  for (SequenceRequest& request : plain) request.draft.clear();
+  auto ran = run(baseline_map({}, geometry().num_layers()), plain, options);
   ObservedRanges ranges = watching.ranges();
   state_->model = watching.take_model();
   if (!ran.ok()) return ran.error();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +28,18 @@ struct EngineOptions {
 };
 
 // One sequence to run. Exactly one of the two modes:
-//   generate: reference empty; decode greedily up to max_new_tokens
+//   generate: reference empty; decode greedily up to max_new_tokens. `draft` may say what the
+//             output will be, rightly or not, the first token first: verifying many tokens takes
+//             less time than choosing one after the other. The result is the same bit for bit;
+//             where the model is not batch-invariant, or a map codes its history again (reference
+//             schemes), drafts are left out. What follows an end-of-sequence token is not used
 //   forced:   reference given; feed it and score every position against the baseline. Here too
 //             max_new_tokens is what the generation was allowed: RoPE may depend on it
 struct SequenceRequest {
   std::vector<int32_t> prompt;
   std::vector<int32_t> reference;
   int max_new_tokens = 0;
+  std::vector<int32_t> draft;
 };
 
 struct SequenceOutput {
@@ -46,6 +52,7 @@ struct SequenceOutput {
   int64_t cache_bytes = 0;      // allocated for this sequence at its end
   double prefill_ms = 0;
   double decode_ms = 0;
+  std::optional<DraftUse> draft;  // generate: where a draft was given and not left out
 };
 
 // Decides whether generation of sequence `index` ends after the tokens so far (stop strings).
@@ -81,7 +88,8 @@ class Engine {
   // Runs all requests under every map, as many sequences at once as budget and max_batch allow,
   // whatever their maps; [maps][requests], in the order given. What prompts begin with is computed
   // once per map, and a prompt whose queries see originals (Prefill::exact) once for all maps.
-  // Errors: bad_input (context beyond the model's, empty prompt), oom (one sequence does not fit
+  // Errors: bad_input (context beyond the model's, empty prompt, tokens beyond the vocabulary, a
+  // draft where a reference is forced), oom (one sequence does not fit
   // the budget), numerics (names layer, head, token), preempted.
   Result<std::vector<std::vector<SequenceOutput>>> run(const std::vector<PrecisionMap>& maps,
                                                        const std::vector<SequenceRequest>& requests,

@@ -10,6 +10,7 @@ void copy_stats(const JobStats& stats, SequenceOutput& output) {
   output.cache_bytes = stats.cache_bytes;
   output.prefill_ms = stats.prefill_ms;
   output.decode_ms = stats.decode_ms;
+  output.draft = stats.draft;
 }
 
 double mean(const std::vector<double>& values) {
@@ -22,28 +23,39 @@ double mean(const std::vector<double>& values) {
 
 GenerateHandler::GenerateHandler(const std::vector<Ticket>& tickets, const RunOptions& options,
                                  int64_t vocab)
-    : tickets_(tickets), options_(options), vocab_(vocab), next_(tickets.size()) {}
+    : tickets_(tickets), options_(options), vocab_(vocab), choices_(tickets.size()) {
+  for (size_t i = 0; i < tickets.size(); ++i) {
+    choices_[i].resize(static_cast<size_t>(tickets[i].request->max_new_tokens));
+  }
+}
 
 // The last token generated is never fed.
-Job GenerateHandler::job(const SequenceRequest& request) {
+Job GenerateHandler::job(const SequenceRequest& request, const RunOptions& options) {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
   Job job;
   job.tokens = request.prompt;
   job.prompt_tokens = prompt;
   job.first_logit = prompt - 1;
   job.most_tokens = prompt + request.max_new_tokens - 1;
+  const auto& eos = options.eos_ids;
+  const auto end =
+      std::find_first_of(request.draft.begin(), request.draft.end(), eos.begin(), eos.end());
+  job.draft.assign(request.draft.begin(), end == request.draft.end() ? end : end + 1);
   return job;
 }
 
-Status GenerateHandler::row(int64_t job, int64_t, const float* logits) {
-  KVSWEEP_ASSIGN(next_[static_cast<size_t>(job)], argmax(logits, vocab_));
+Status GenerateHandler::row(int64_t job, int64_t position, const float* logits) {
+  const auto index = static_cast<size_t>(job);
+  const auto prompt = static_cast<int64_t>(tickets_[index].request->prompt.size());
+  KVSWEEP_ASSIGN(choices_[index].at(static_cast<size_t>(position + 1 - prompt)),
+                 argmax(logits, vocab_));
   return {};
 }
 
 std::optional<int32_t> GenerateHandler::advance(int64_t job) {
   const Ticket& ticket = tickets_[static_cast<size_t>(job)];
-  const int32_t token = next_[static_cast<size_t>(job)];
   std::vector<int32_t>& tokens = ticket.output->tokens;
+  const int32_t token = choices_[static_cast<size_t>(job)].at(tokens.size());
   tokens.push_back(token);
   const auto& eos = options_.eos_ids;
   if (std::find(eos.begin(), eos.end(), token) != eos.end()) return std::nullopt;

@@ -19,12 +19,13 @@ struct Ticket {
   SequenceOutput* output = nullptr;
 };
 
-// Greedy decoding until an end-of-sequence id, max_new_tokens or the stop check.
+// Greedy decoding until an end-of-sequence id, max_new_tokens or the stop check. Whatever order
+// rows come in, tokens are chosen one after the other.
 class GenerateHandler final : public JobHandler {
  public:
   GenerateHandler(const std::vector<Ticket>& tickets, const RunOptions& options, int64_t vocab);
 
-  static Job job(const SequenceRequest& request);
+  static Job job(const SequenceRequest& request, const RunOptions& options);
 
   Status row(int64_t job, int64_t position, const float* logits) override;
   std::optional<int32_t> advance(int64_t job) override;
@@ -34,7 +35,7 @@ class GenerateHandler final : public JobHandler {
   const std::vector<Ticket>& tickets_;
   const RunOptions& options_;
   int64_t vocab_;
-  std::vector<int32_t> next_;
+  std::vector<std::vector<int32_t>> choices_;  // by job, then by output token
 };
 
 // Scores every reference token against the baseline's logits at the same position.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/catalog/page_layout.hpp"
+#include "core/measurement.hpp"
 #include "core/result.hpp"
 
 namespace kvsweep::engine {
@@ -21,6 +22,7 @@ struct Job {
   int64_t first_logit = 0;      // position from which logits are wanted
   int64_t most_tokens = 0;      // tokens it may be fed in the end: what its cache must hold
   int64_t length = 0;           // tokens as the request allows, for model::Batch; 0: most_tokens
+  std::vector<int32_t> draft;   // what may follow the prompt (draft.hpp); of the model's vocabulary
 
   int64_t rope_length() const { return length > 0 ? length : most_tokens; }
 };
@@ -31,14 +33,18 @@ struct JobStats {
   // is shared by those who start from it.
   double prefill_ms = 0;
   double decode_ms = 0;
+  std::optional<DraftUse> draft;  // of a job that has one
 };
 
 class JobHandler {
  public:
   virtual ~JobHandler() = default;
-  // One row of logits [vocab]. Rows of one step arrive from several threads; never twice.
+  // One row of logits [vocab]. Rows of one step arrive from several threads; a position's may come
+  // again, in a later step, where it followed a draft that `advance` did not confirm. An error
+  // there makes the step be made again without drafts.
   virtual Status row(int64_t job, int64_t position, const float* logits) = 0;
-  // All tokens of the job are fed: the next one, or nothing when the job is finished.
+  // The row of the newest token is there: the next token, or nothing when the job is finished.
+  // Called in the order of the positions, once for each.
   virtual std::optional<int32_t> advance(int64_t job) = 0;
   virtual void finished(int64_t job, const JobStats& stats) = 0;
 };

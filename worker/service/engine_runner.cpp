@@ -180,6 +180,8 @@ Result<engine::SequenceRequest> EngineRunner::State::request(const wire::Unit& u
   KVSWEEP_ASSIGN(sequence.prompt, model->tokenizer.encode(prompt, true));
   if (unit.mode == RunMode::generate) {
     sequence.max_new_tokens = unit.protocol.max_new_tokens;
+    const auto draft = unit.drafts.find(example);
+    if (draft != unit.drafts.end()) sequence.draft = draft->second;
     return sequence;
   }
   const auto it = unit.references.find(example);
@@ -237,6 +239,7 @@ Result<Measurement> EngineRunner::State::measurement(const wire::Unit& unit, int
   m.prompt_tokens = static_cast<int64_t>(sequence.prompt.size());
   m.cache_bytes = output.cache_bytes;
   m.timings = {output.prefill_ms, output.decode_ms};
+  m.draft = output.draft;
   if (unit.mode == RunMode::forced) {
     m.output_tokens = static_cast<int64_t>(sequence.reference.size());
     m.token_agreement = output.token_agreement;

@@ -26,6 +26,7 @@ Measurement measurement(int64_t example) {
   m.output_tokens = 6;
   m.cache_bytes = int64_t{5} << 33;
   m.timings = {1.25, 1e-3};
+  m.draft = DraftUse{2, 9, 4, 17, 1};
   return m;
 }
 
@@ -60,6 +61,7 @@ Lease lease_message() {
       LayerPairs::of_heads({{Codec::int8, Codec::int4}, {Codec::int4, Codec::base}});
   m.unit.examples = {0, 5, 1318};
   m.unit.references = {{0, {{1, 2, 3}}}, {5, {{}}}, {1318, {{49151}}}};
+  m.unit.drafts = {{0, {7, 8}}, {1318, {}}};
   return m;
 }
 
@@ -108,6 +110,7 @@ TEST(Messages, FieldsArriveAsTheyWereSent) {
   EXPECT_EQ(lease.unit.examples, (std::vector<int64_t>{0, 5, 1318}));
   EXPECT_EQ(lease.unit.references.at(0).tokens, (std::vector<int32_t>{1, 2, 3}));
   EXPECT_TRUE(lease.unit.references.at(5).tokens.empty());
+  EXPECT_EQ(lease.unit.drafts, lease_message().unit.drafts);
   EXPECT_EQ(lease.unit.mode, RunMode::forced);
   EXPECT_EQ(lease.unit.kind, UnitKind::measure);
 
@@ -202,7 +205,9 @@ TEST(Decode, MalformedFieldsAreNamed) {
       {lease_message(), "/unit/maps/0/scheme/group", 48, "group"},
       {lease_message(), "/unit/protocol/shots", 100000, "shots"},
       {lease_message(), "/unit/references/0/tokens/0", int64_t{1} << 31, "tokens"},
+      {lease_message(), "/unit/drafts/0/tokens/0", -1, "tokens"},
       {Progress{{{"l", 1, 2, 3}}}, "/leases/0/done", -1, "done"},
+      {result_message(), "/maps/0/measurements/0/draft/accepted", 10, "accepted"},
       {result_message(), "/maps/0/measurements/0/exact_match", 2, "exact_match"},
       {result_message(), "/maps/0/measurements", Json::object(), "measurements"},
       {result_message(), "/maps", Json::array(), "outcome"},

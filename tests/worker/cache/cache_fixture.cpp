@@ -117,10 +117,11 @@ Outputs empty_outputs(const Sequence& setup) {
   return out;
 }
 
-Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out) {
+namespace {
+
+Status run_layers(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out) {
   const int64_t first = cache.tokens();
   const int group = setup.config.group;
-  KVSWEEP_TRY(cache.begin_chunk(tokens));
   for (int layer = 0; layer < setup.num_layers(); ++layer) {
     const auto [heads, head_dim] = setup.config.layers[layer];
     const int64_t token_floats = int64_t{heads} * head_dim;
@@ -141,6 +142,19 @@ Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs&
     }
     cache.end_layer(layer);
   }
+  return {};
+}
+
+}  // namespace
+
+Status open_held_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out) {
+  KVSWEEP_TRY(cache.begin_chunk(tokens, true));
+  return run_layers(setup, tokens, cache, out);
+}
+
+Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out) {
+  KVSWEEP_TRY(cache.begin_chunk(tokens));
+  KVSWEEP_TRY(run_layers(setup, tokens, cache, out));
   cache.end_chunk();
   return {};
 }

@@ -47,6 +47,9 @@ using Outputs = std::vector<std::vector<float>>;  // per layer, shaped like the 
 
 Outputs empty_outputs(const Sequence& setup);
 
+// Runs the next `tokens` tokens as one held chunk and leaves it open.
+Status open_held_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out);
+
 // Runs the next `tokens` tokens as one chunk; returns what a call returned in error.
 Status run_chunk(const Sequence& setup, int64_t tokens, KvCache& cache, Outputs& out);
 

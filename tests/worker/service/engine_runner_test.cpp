@@ -135,6 +135,26 @@ TEST_F(EngineRunnerTest, DescribesTheTaskWithoutAModel) {
   EXPECT_EQ(counters_.done, task->size());
 }
 
+// The baseline's text as draft, for one of two examples: the same results, and how it went.
+TEST_F(EngineRunnerTest, DraftsChangeNothingThatIsMeasured) {
+  const auto baseline = measured(unit(RunMode::generate, "baseline", {3, 7}));
+  wire::Unit work = unit(RunMode::generate, "K8V8", {3, 7});
+  const auto plain = measured(work);
+  work.drafts[7] = baseline.at(1).tokens;
+  const auto drafted = measured(work);
+  ASSERT_EQ(drafted.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(drafted[i].tokens, plain[i].tokens);
+    EXPECT_EQ(drafted[i].text, plain[i].text);
+    EXPECT_EQ(drafted[i].exact_match, plain[i].exact_match);
+    EXPECT_EQ(drafted[i].cache_bytes, plain[i].cache_bytes);
+  }
+  EXPECT_FALSE(drafted[0].draft.has_value());
+  EXPECT_EQ(drafted[1].draft.has_value(), run(work).batch_invariant);
+  work.drafts[3] = {66, 67};
+  expect_failure(work, ErrorCode::bad_input, {"draft token 1 is 67"});
+}
+
 TEST_F(EngineRunnerTest, GeneratesAndScores) {
   const wire::Unit work = unit(RunMode::generate, "baseline", {3, 0, 7});
   const wire::UnitResult result = run(work);
