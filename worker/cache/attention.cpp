@@ -19,7 +19,7 @@ struct Workspace {
   AlignedFloats scores;       // [rows][tokens], then weights
   AlignedFloats other;        // [group][tokens], scores against exact keys
   std::vector<kernels::RowState> states;
-  AlignedFloats page_tile;   // decoded or plain page, keys then values
+  AlignedFloats page_tile;   // decoded, plain or codes of a page, keys then values
   AlignedFloats exact_tile;  // the same tokens, exact
   AlignedFloats bias_rows;   // [tokens][head_dim], what keys of the tile lack
   std::vector<uint8_t> rows;
@@ -55,6 +55,8 @@ class QueryBlock {
         padded_(kernels::padded_dim(head_dim)),
         queries_(queries),
         group_(queries.group),
+        fold_keys_(keys.folds() && queries.key_bias.bias == nullptr),
+        fold_values_(values.folds()),
         ops_(kernels::cpu_ops()),
         work_(work) {}
 
@@ -106,7 +108,9 @@ class QueryBlock {
   void tile(Span span);
   Sources sources(const std::vector<int64_t>& views, const Span& span) const;
   void build(const Side& side, const Sources& sources, const Span& span, int64_t view);
+  void take_codes(const Side& side, const Span& span);
   void add_key_bias(const Sources& sources, const Span& span);
+  void score_rows(int64_t position, int64_t queries, bool paged, float* scores);
   void score(const Span& span);
   void score_mixed(int64_t position, const Span& span);
   const float* queries_of(int64_t position, bool paged) const;
@@ -124,11 +128,16 @@ class QueryBlock {
   int padded_;
   const KvCache::Queries& queries_;
   int group_;
+  bool fold_keys_;  // pages are read as codes
+  bool fold_values_;
   const kernels::CpuOps& ops_;
   Workspace& work_;
   int64_t first_ = 0;
   int64_t end_ = 0;
   int64_t offset_ = 0;
+  // The page of the tile, where it is read as codes.
+  kernels::PackedTile packed_;
+  const float* codes_ = nullptr;
 };
 
 void QueryBlock::load() {
@@ -195,11 +204,27 @@ Sources QueryBlock::sources(const std::vector<int64_t>& views, const Span& span)
 
 // `view`: the lowest of the queries, that of the first; no query reads exact tokens below it.
 void QueryBlock::build(const Side& side, const Sources& sources, const Span& span, int64_t view) {
-  if (sources.page) side.page_tile(span.start, head_, work_.page_tile.data());
+  if (sources.page) {
+    if (&side == &keys_ ? fold_keys_ : fold_values_) {
+      take_codes(side, span);
+    } else {
+      side.page_tile(span.start, head_, work_.page_tile.data());
+    }
+  }
   if (!sources.exact) return;
   const int64_t begin = std::max({span.start, span.sinks ? 0 : view, oldest(span.from)});
   const int64_t end = std::min(span.start + span.tokens, end_);
   side.exact_tile({span.start, begin, end}, head_, &work_.rows, work_.exact_tile.data());
+}
+
+// A few rows unpack the codes on their way.
+void QueryBlock::take_codes(const Side& side, const Span& span) {
+  packed_ = side.packed_tile(span.start, head_);
+  codes_ = nullptr;
+  if ((span.to - span.from) * group_ < kernels::kCodeTileRows) return;
+  float* codes = work_.page_tile.data();
+  &side == &keys_ ? ops_.code_keys(packed_, codes) : ops_.code_values(packed_, codes);
+  codes_ = codes;
 }
 
 // Both tiles: the exact tokens lack the bias too. Columns beyond the newest token stay as they are.
@@ -222,10 +247,16 @@ void QueryBlock::score(const Span& span) {
     for (int64_t p = span.from; p < span.to; ++p) score_mixed(p, span);
     return;
   }
-  AlignedFloats& tile = key_sources.page ? work_.page_tile : work_.exact_tile;
-  ops_.score({queries_of(span.from, key_sources.page),
-              static_cast<int>((span.to - span.from) * group_), tile.data(), head_dim_, tokens_,
-              scores_of(span.from)});
+  score_rows(span.from, span.to - span.from, key_sources.page, scores_of(span.from));
+}
+
+// Of the queries from `position` on, against the tile's keys of one source.
+void QueryBlock::score_rows(int64_t position, int64_t queries, bool paged, float* scores) {
+  const float* q = queries_of(position, paged);
+  const int rows = static_cast<int>(queries * group_);
+  if (paged && fold_keys_) return ops_.score_packed({packed_, codes_, q, rows, scores});
+  AlignedFloats& tile = paged ? work_.page_tile : work_.exact_tile;
+  ops_.score({q, rows, tile.data(), head_dim_, tokens_, scores});
 }
 
 // As the keys of that source need them.
@@ -239,14 +270,10 @@ void QueryBlock::score_mixed(int64_t position, const Span& span) {
   const kernels::Columns seen = visible(position, span);
   const int page = from_page(work_.key_views[position - first_], position, span);
   const bool some_paged = page > seen.first;
-  if (some_paged) {
-    ops_.score(
-        {queries_of(position, true), group_, work_.page_tile.data(), head_dim_, tokens_, scores});
-  }
+  if (some_paged) score_rows(position, 1, true, scores);
   if (page == seen.last) return;
   float* exact = some_paged ? work_.other.data() : scores;
-  ops_.score(
-      {queries_of(position, false), group_, work_.exact_tile.data(), head_dim_, tokens_, exact});
+  score_rows(position, 1, false, exact);
   if (!some_paged) return;
   for (int h = 0; h < group_; ++h) {
     const int64_t row = int64_t{h} * tokens_;
@@ -270,9 +297,15 @@ void QueryBlock::soften(const Span& span) {
 }
 
 // Queries that see the whole tile from one source go together; the others one by one, over the
-// columns they see.
+// columns they see. Codes are finite whatever they are, and a column that a query does not see
+// weighs nothing, so with them all go together where nobody reads exact values.
 void QueryBlock::accumulate(const Span& span) {
   const Sources value_sources = sources(work_.value_views, span);
+  if (fold_values_ && !value_sources.exact) {
+    const kernels::Columns columns = {visible(span.from, span).first,
+                                      visible(span.to - 1, span).last};
+    return accumulate_rows(span.from, span.to - span.from, columns, true);
+  }
   int64_t p = span.from;
   while (p < span.to) {
     int64_t whole = p;
@@ -291,9 +324,14 @@ void QueryBlock::accumulate(const Span& span) {
 void QueryBlock::accumulate_rows(int64_t position, int64_t queries, kernels::Columns columns,
                                  bool paged) {
   if (queries == 0 || columns.first == columns.last) return;
+  const int rows = static_cast<int>(queries * group_);
+  if (paged && fold_values_) {
+    return ops_.accumulate_packed({packed_, codes_, scores_of(position), rows, columns.first,
+                                   columns.last, acc_of(position, true)});
+  }
   kernels::AccumulateArgs args;
   args.p = scores_of(position);
-  args.rows = static_cast<int>(queries * group_);
+  args.rows = rows;
   args.tokens = tokens_;
   args.values = paged ? work_.page_tile.data() : work_.exact_tile.data();
   args.head_dim = head_dim_;

@@ -75,6 +75,8 @@ Side::Side(const SideLayout& layout, BaseType base, int64_t exact_tokens, SideNa
       coded_(layout.sinks),
       counter_(layout.window, std::max<int64_t>(0, exact_tokens - layout.sinks)) {
   check_layout(layout);
+  folds_ = codec_ != nullptr && !layout.format.simulated() &&
+           kernels::folds(packed_shape(), name.values);
 }
 
 void Side::set_exact_tokens(int64_t tokens) {
@@ -326,6 +328,24 @@ void Side::forget(int64_t tokens) {
   }
 }
 
+kernels::PackedTile Side::packed_shape() const {
+  kernels::PackedTile packed;
+  packed.format = codec_->packed(variant_);
+  packed.channel_axis = layout_->format.axis == Axis::channel;
+  packed.group = packed.channel_axis ? layout_->format.group : channel_group();
+  packed.head_dim = layout_->head_dim;
+  packed.tokens = layout_->page_tokens;
+  return packed;
+}
+
+kernels::PackedTile Side::packed_tile(int64_t start, int layer_head) const {
+  const int head = layer_head - layout_->first_head;
+  kernels::PackedTile packed = packed_shape();
+  packed.codes = code_row(start, head);
+  packed.params = param_row(start, head);
+  return packed;
+}
+
 void Side::page_tile(int64_t start, int layer_head, float* tile) const {
   const int head = layer_head - layout_->first_head;
   const kernels::CpuOps& ops = kernels::cpu_ops();
@@ -339,14 +359,7 @@ void Side::page_tile(int64_t start, int layer_head, float* tile) const {
                                    layout_->page_tokens};
     return name_.values ? ops.plain_values(plain, tile) : ops.plain_keys(plain, tile);
   }
-  kernels::PackedTile packed;
-  packed.format = codec_->packed(variant_);
-  packed.channel_axis = layout_->format.axis == Axis::channel;
-  packed.group = packed.channel_axis ? layout_->format.group : channel_group();
-  packed.head_dim = layout_->head_dim;
-  packed.tokens = layout_->page_tokens;
-  packed.codes = code_row(start, head);
-  packed.params = param_row(start, head);
+  const kernels::PackedTile packed = packed_tile(start, layer_head);
   name_.values ? ops.packed_values(packed, tile) : ops.packed_keys(packed, tile);
 }
 

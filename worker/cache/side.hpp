@@ -89,6 +89,9 @@ class Side {
   // the rows from .. to - 1 from scratch and staging and leaves the others zero; `rows` is working
   // memory.
   void page_tile(int64_t start, int layer_head, float* tile) const;
+  // The same page as its codes, where attention can work on them (kernels::folds).
+  bool folds() const { return folds_; }
+  kernels::PackedTile packed_tile(int64_t start, int layer_head) const;
   struct ExactRows {
     int64_t start = 0;
     int64_t from = 0;
@@ -122,6 +125,7 @@ class Side {
   Error fault(const codec::EncodeResult& result, int64_t token, int head) const;
   int token_group() const;
   int channel_group() const;
+  kernels::PackedTile packed_shape() const;
 
   const SideLayout* layout_;
   BaseType base_;
@@ -131,6 +135,7 @@ class Side {
   int64_t row_bytes_;  // of one exact row of one head
   int64_t exact_tokens_;
   SideName name_;
+  bool folds_ = false;
   const std::vector<Block>* blocks_ = nullptr;
   uint8_t* staging_ = nullptr;
   int64_t room_ = 0;  // of the ring, tokens

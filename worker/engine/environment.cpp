@@ -11,6 +11,10 @@ namespace {
 
 constexpr const char* kMklVariable = "MKL_ENABLE_INSTRUCTIONS";
 
+// Raised with every change of what the CPU computes in any bit, so that no study mixes both.
+// 2: attention over integer codes folds their scales into queries and weights.
+constexpr const char* kArithmetic = "2";
+
 struct Processor {
   std::string isa = "other";
   std::string vendor = "other";
@@ -44,7 +48,8 @@ void prepare_environment() {
 
 std::string numerics_class() {
   const Processor cpu = processor();
-  std::string name = "cpu/" + cpu.isa + "/fp32/torch-" + TORCH_VERSION + "/" + cpu.vendor;
+  std::string name = "cpu/" + cpu.isa + "/fp32/torch-" + TORCH_VERSION + "/" + cpu.vendor +
+                     "/arithmetic-" + kArithmetic;
   // What KVSWEEP_ISA or an incomplete processor makes of attention; its sums differ by vector
   // width.
   const std::string kernels = kernels::cpu_ops().name;

@@ -10,10 +10,12 @@ namespace kvsweep::engine {
 // thing in main, before any thread or tensor exists: MKL reads it once.
 void prepare_environment();
 
-// "cpu/<isa>/fp32/torch-<version>/<vendor>": isa avx512, avx2 or sse (what the kernels and MKL
-// dispatch on), vendor intel, amd or other (MKL chooses by it too). An MKL_ENABLE_INSTRUCTIONS that
-// is not the one prepare_environment sets is appended. Results do not depend on the number of
-// threads.
+// "cpu/<isa>/fp32/torch-<version>/<vendor>/arithmetic-<n>": isa avx512, avx2 or sse (what MKL
+// dispatches on), vendor intel, amd or other (MKL chooses by it too), n counts the changes of our
+// own sums. "/kernels-<name>" is appended where the kernels run another instruction set than isa
+// (kernels::cpu_ops().name, which KVSWEEP_ISA chooses), "/mkl-<value>" for an
+// MKL_ENABLE_INSTRUCTIONS that is not the one prepare_environment sets. Results do not depend on
+// the number of threads.
 std::string numerics_class();
 
 }  // namespace kvsweep::engine

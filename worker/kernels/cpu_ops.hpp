@@ -84,6 +84,39 @@ struct AccumulateArgs {
   float* acc = nullptr;  // [rows][padded_dim]
 };
 
+// Attention over the codes of a page: `folds` says of which pages. `codes` is what code_keys or
+// code_values made of the page, worth its while from kCodeTileRows rows on that share it, or
+// nullptr: the page is then unpacked on the way. Results are the same bit for bit.
+constexpr int kMaxFoldedDim = 256;
+constexpr int kCodeTileRows = 24;
+struct PackedScoreArgs {
+  PackedTile tile;
+  const float* codes = nullptr;  // [head_dim][tokens]
+  const float* q = nullptr;      // [rows][head_dim]
+  int rows = 0;
+  float* scores = nullptr;  // [rows][tokens], of tokens never written: anything
+};
+struct PackedSumArgs {
+  PackedTile tile;
+  const float* codes = nullptr;  // [tokens][padded_dim]
+  const float* p = nullptr;      // [rows][tokens]; no NaN
+  int rows = 0;
+  int first = 0;  // tokens first .. last - 1 count
+  int last = 0;
+  float* acc = nullptr;  // [rows][padded_dim], added to; the padding becomes anything
+};
+
+constexpr bool folds(const PackedTile& tile, bool values) {
+  const CodeKind code = tile.format.code;
+  const ParamKind params = tile.format.params;
+  const bool integers = code == CodeKind::uint8 || code == CodeKind::uint4 ||
+                        code == CodeKind::uint3 || code == CodeKind::uint2;
+  const bool scaled = params == ParamKind::half_scale_min || params == ParamKind::half_scale;
+  const bool grouped = tile.group % 32 == 0 || (!tile.channel_axis && tile.group >= tile.head_dim);
+  return integers && scaled && grouped && tile.head_dim <= kMaxFoldedDim &&
+         !(values && tile.channel_axis);
+}
+
 struct CpuOps {
   const char* name;
 
@@ -98,6 +131,12 @@ struct CpuOps {
   // (input not finite or beyond the type's range); all results are stored either way.
   void (*widen)(Element type, const void* from, int64_t count, float* to);
   bool (*narrow)(Element type, const float* from, int64_t count, void* to);
+
+  // Codes as floats, of pages that fold. Padding of value rows becomes anything.
+  void (*code_keys)(const PackedTile& tile, float* codes);
+  void (*code_values)(const PackedTile& tile, float* codes);
+  void (*score_packed)(const PackedScoreArgs& args);
+  void (*accumulate_packed)(const PackedSumArgs& args);
 
   void (*score)(const ScoreArgs& args);
   // scores[i] = cap * tanh(scores[i] / cap) for i < count, cap > 0.

@@ -24,6 +24,11 @@ struct TileStride {
 };
 void reference_tile(const PackedTile& tile, TileStride stride, float* out);
 
+void code_keys(const PackedTile& tile, float* codes);
+void code_values(const PackedTile& tile, float* codes);
+void score_packed(const PackedScoreArgs& args);
+void accumulate_packed(const PackedSumArgs& args);
+
 void score(const ScoreArgs& args);
 void softcap(float cap, int64_t count, float* scores);
 float softmax(float* scores, int tokens, Columns visible, RowState* state);
