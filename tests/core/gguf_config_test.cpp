@@ -1,94 +1,17 @@
 // What metadata of GGUF files mean, in the spelling of config.json. The expected values of each
 // architecture are what its published config.json says for such a model (facts of llama.cpp's
 // converters and of transformers' configuration classes).
-#include "core/gguf_config.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <functional>
 
 #include "core/geometry.hpp"
 #include "core/hash.hpp"
-#include "tests/support/gguf_writer.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/core/gguf_config_fixture.hpp"
 
 namespace kvsweep {
 namespace {
 
 using test::GgufWriter;
 using testing::HasSubstr;
-
-// Six layers, hidden 32, 4 heads on 2, an embedding of 11 rows.
-GgufWriter model_of(const std::string& name) {
-  GgufWriter writer;
-  writer.words("general.architecture", name)
-      .number(name + ".block_count", 6)
-      .number(name + ".context_length", 1024)
-      .number(name + ".embedding_length", 32)
-      .number(name + ".feed_forward_length", 48)
-      .number(name + ".attention.head_count", 4)
-      .number(name + ".attention.head_count_kv", 2)
-      .real(name + ".attention.layer_norm_rms_epsilon", 1e-6f)
-      .number("tokenizer.ggml.bos_token_id", 1)
-      .number("tokenizer.ggml.eos_token_id", 2);
-  writer.tensor("token_embd.weight", {11, 32}, std::vector<float>(11 * 32));
-  return writer;
-}
-
-const Json kCommon = {{"hidden_size", 32},
-                      {"intermediate_size", 48},
-                      {"num_hidden_layers", 6},
-                      {"num_attention_heads", 4},
-                      {"num_key_value_heads", 2},
-                      {"head_dim", 8},
-                      {"max_position_embeddings", 1024},
-                      {"rms_norm_eps", 1e-6},
-                      {"vocab_size", 11},
-                      {"tie_word_embeddings", true},
-                      {"bos_token_id", 1},
-                      {"eos_token_id", 2}};
-
-class GgufConfig : public testing::Test {
- protected:
-  Result<Json> config(const GgufWriter& writer) {
-    path_ = dir_.write("model.gguf", writer.bytes());
-    const auto file = GgufFile::open(path_);
-    if (!file.ok()) return file.error();
-    return gguf_config(*file);
-  }
-  void expect(const GgufWriter& writer, const Json& more) {
-    const auto found = config(writer);
-    ASSERT_TRUE(found.ok()) << found.error().message;
-    Json expected = kCommon;
-    expected.update(more);
-    EXPECT_EQ(*found, expected) << Json::diff(expected, *found);
-  }
-  void expect_error(const GgufWriter& writer, const std::vector<std::string>& parts) {
-    const auto found = config(writer);
-    ASSERT_FALSE(found.ok()) << *found;
-    EXPECT_EQ(found.error().code, ErrorCode::bad_input);
-    EXPECT_THAT(found.error().message, HasSubstr(path_));
-    for (const std::string& part : parts) EXPECT_THAT(found.error().message, HasSubstr(part));
-  }
-
-  test::TempDir dir_;
-  std::string path_;
-};
-
-Json rope_of(double theta) {
-  return {{"rope_type", "default"}, {"rope_theta", theta}};
-}
-
-Json llama(const Json& rope) {
-  return {{"architectures", {"LlamaForCausalLM"}},
-          {"model_type", "llama"},
-          {"hidden_act", "silu"},
-          {"attention_bias", false},
-          {"mlp_bias", false},
-          {"rope_parameters", rope}};
-}
 
 TEST_F(GgufConfig, Llama) {
   GgufWriter writer = model_of("llama");
@@ -176,23 +99,6 @@ TEST_F(GgufConfig, Phi3) {
                  {"rope_parameters", rope_of(10000.0)}});
 }
 
-// For every size of head and every number of channels that rotate, the factor gives the number
-// back.
-TEST_F(GgufConfig, PartialRotation) {
-  for (const int head : {64, 80, 96, 128}) {
-    for (int channels = 2; channels < head; channels += 2) {
-      GgufWriter writer = model_of("phi3");
-      writer.number("phi3.attention.key_length", static_cast<uint32_t>(head))
-          .number("phi3.attention.value_length", static_cast<uint32_t>(head))
-          .number("phi3.rope.dimension_count", static_cast<uint32_t>(channels));
-      const auto found = config(writer);
-      ASSERT_TRUE(found.ok()) << found.error().message;
-      const double part = found->at("rope_parameters").at("partial_rotary_factor").get<double>();
-      EXPECT_EQ(static_cast<int>(head * part), channels) << head;
-    }
-  }
-}
-
 TEST_F(GgufConfig, Gemma2) {
   GgufWriter writer = model_of("gemma2");
   writer.number("gemma2.attention.key_length", 16)
@@ -269,82 +175,6 @@ TEST_F(GgufConfig, SmolLm3AndOlmo2) {
                              {"hidden_act", "silu"},
                              {"attention_bias", false},
                              {"rope_parameters", rope_of(10000.0)}});
-}
-
-TEST_F(GgufConfig, RopeScaling) {
-  GgufWriter linear = model_of("llama");
-  linear.real("llama.rope.scaling.factor", 2.5f);  // no type: linear
-  expect(linear, llama({{"rope_type", "linear"}, {"rope_theta", 10000.0}, {"factor", 2.5}}));
-  GgufWriter old = model_of("llama");
-  old.real("llama.rope.scale_linear", 4.0f);
-  expect(old, llama({{"rope_type", "linear"}, {"rope_theta", 10000.0}, {"factor", 4.0}}));
-  GgufWriter none = model_of("llama");
-  none.words("llama.rope.scaling.type", "none").real("llama.rope.scaling.factor", 2.0f);
-  expect(none, llama(rope_of(10000.0)));
-  GgufWriter yarn = model_of("llama");
-  yarn.words("llama.rope.scaling.type", "yarn")
-      .real("llama.rope.scaling.factor", 4.0f)
-      .number("llama.rope.scaling.original_context_length", 256)
-      .flag("llama.rope.scaling.finetuned", true);
-  expect(yarn, llama({{"rope_type", "yarn"},
-                      {"rope_theta", 10000.0},
-                      {"factor", 4.0},
-                      {"beta_fast", 32.0},
-                      {"beta_slow", 1.0},
-                      {"original_max_position_embeddings", 256}}));
-}
-
-// Divisors as llama.cpp's converter computes them, in fp32, for heads of 64 with base 500000.
-std::vector<float> llama3_divisors(float factor, float context) {
-  std::vector<float> out;
-  for (int i = 0; i < 32; ++i) {
-    const float frequency = 1.0f / std::pow(500000.0f, static_cast<float>(2 * i) / 64.0f);
-    const float wavelength = 2.0f * static_cast<float>(M_PI) / frequency;
-    if (wavelength < context / 4.0f) {
-      out.push_back(1.0f);
-    } else if (wavelength > context) {
-      out.push_back(factor);
-    } else {
-      const float smooth = (context / wavelength - 1.0f) / 3.0f;
-      out.push_back(1.0f / ((1.0f - smooth) / factor + smooth));
-    }
-  }
-  return out;
-}
-
-GgufWriter llama3_model(const std::vector<float>& divisors) {
-  GgufWriter writer = model_of("llama");
-  writer.number("llama.attention.key_length", 64)
-      .number("llama.attention.value_length", 64)
-      .real("llama.rope.freq_base", 500000.0f);
-  writer.tensor("rope_freqs.weight", {32}, divisors);
-  return writer;
-}
-
-TEST_F(GgufConfig, Llama3DivisorsAreRecognised) {
-  for (const float factor : {8.0f, 32.0f}) {
-    Json expected = llama({{"rope_type", "llama3"},
-                           {"rope_theta", 500000.0},
-                           {"factor", factor},
-                           {"low_freq_factor", 1.0},
-                           {"high_freq_factor", 4.0},
-                           {"original_max_position_embeddings", 8192}});
-    expected["head_dim"] = 64;
-    expect(llama3_model(llama3_divisors(factor, 8192.0f)), expected);
-  }
-}
-
-TEST_F(GgufConfig, OtherDivisorsAreLongrope) {
-  const std::vector<float> divisors = llama3_divisors(8.0f, 4096.0f);
-  const auto found = config(llama3_model(divisors));
-  ASSERT_TRUE(found.ok()) << found.error().message;
-  const Json& rope = found->at("rope_parameters");
-  EXPECT_EQ(rope.at("rope_type"), "longrope");
-  EXPECT_EQ(rope.at("attention_factor"), 1.0);
-  EXPECT_EQ(rope.at("original_max_position_embeddings"), 1024);
-  for (const char* list : {"short_factor", "long_factor"}) {
-    EXPECT_EQ(rope.at(list).get<std::vector<float>>(), divisors);
-  }
 }
 
 TEST_F(GgufConfig, RefusedByName) {
