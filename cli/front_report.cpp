@@ -104,16 +104,19 @@ Result<FrontReport> load_front(const store::Store& store, const store::StudyRow&
 
 std::string front_text(const FrontReport& report, const Terminal& terminal) {
   const StudySpec& spec = report.study.spec;
+  const Result<Scheme> scheme = make_scheme(spec.scheme);
   std::string text = fmt::format(
       "{}: {} ({}), {} of {} trials complete, front of {}\n"
+      "scheme {}\n"
       "cache bytes at {} tokens x {}, {} on {}, hypervolume {:.1f} % of the box below the "
       "baseline's "
       "bytes and a loss of {}\n\n",
       terminal.bold(full_name(report.study)), to_string(report.study.status),
       report.study.status_reason.empty() ? "no remark" : report.study.status_reason,
-      report.complete.size(), spec.search.trials, report.members.size(), spec.at.context,
-      spec.at.batch, metric_name(report.study), spec.objective_task.protocol.name,
-      100 * report.hypervolume_share, report.study.reference_loss);
+      report.complete.size(), spec.search.trials, report.members.size(),
+      scheme.ok() ? described(*scheme) : spec.scheme.name, spec.at.context, spec.at.batch,
+      metric_name(report.study), spec.objective_task.protocol.name, 100 * report.hypervolume_share,
+      report.study.reference_loss);
   Table table = trial_table(report);
   for (const TrialView& member : report.members) table.row(cells(member, report));
   text += report.members.empty() ? "no complete trial yet\n" : table.text(terminal);

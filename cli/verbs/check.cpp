@@ -1,6 +1,7 @@
 // `kvsweep check SPEC`: validates a spec and says what it would search, without running anything.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/common_options.hpp"
@@ -21,6 +22,11 @@ struct StudyCheck {
 
 std::string count_text(double count) {
   return count < 1e15 ? fmt::format("{:.0f}", count) : fmt::format("{:.3g}", count);
+}
+
+bool has_nvfp4(const std::vector<Pair>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [](Pair pair) { return pair.k == Codec::nvfp4 || pair.v == Codec::nvfp4; });
 }
 
 class Check final : public Verb {
@@ -108,12 +114,6 @@ class Check final : public Verb {
     return text;
   }
 
-  // With the options that it settled on; the reader has made sure that there is such a scheme.
-  static std::string scheme_text(const StudySpec& spec) {
-    const Result<Scheme> scheme = make_scheme(spec.scheme);
-    return scheme.ok() ? described(*scheme) : spec.scheme.name;
-  }
-
   static std::string study_text(const StudyCheck& check, const Context& context) {
     const StudySpec& spec = check.spec;
     std::string text = "\n" + context.out.bold(spec.name) + "\n";
@@ -121,9 +121,13 @@ class Check final : public Verb {
       text += fmt::format("  {:<12} {}\n", name, value);
     };
     line("model", spec.model + (check.space ? "" : " (not on this machine)"));
-    line("scheme",
-         scheme_text(spec) +
-             (is_reference_scheme(spec.scheme.name) ? " (a reference: simulated and slow)" : ""));
+    const Result<Scheme> scheme = make_scheme(spec.scheme);
+    line("scheme", scheme.ok() ? described(*scheme) : spec.scheme.name);
+    if (scheme.ok() && scheme->ranges.empty() && has_nvfp4(spec.search.candidates)) {
+      line("note",
+           "nvfp4 without scheme.ranges keeps the scale of each tensor at 1; `kvsweep calibrate` "
+           "measures it");
+    }
     line("objective",
          fmt::format("{} on {} {}/{}", to_string(spec.objective_task.metric),
                      spec.objective_task.examples == 0

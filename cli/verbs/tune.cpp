@@ -10,7 +10,9 @@ class Tune final : public Verb {
     options.note(
         "Runs every study of SPEC on this machine: starts local workers, searches, records "
         "every measurement, prints the front. A study that was interrupted goes on where "
-        "it stopped. Ctrl-C once finishes what is running, twice stops at once.");
+        "it stopped. Ctrl-C once finishes what is running, twice stops at once. \"best\" in the "
+        "progress is the smallest cache so far with a loss within limits.max_loss (0.02 where "
+        "the spec has none).");
     options.positional("SPEC", study_.spec, "study or sweep (YAML); see `kvsweep check --keys`");
     study_.database.declare(options);
     study_.run.declare_local(options);

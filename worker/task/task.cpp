@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/spec_limits.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep::task {
@@ -15,8 +16,6 @@ namespace kvsweep::task {
 #undef KVSWEEP_TASK
 
 namespace {
-
-constexpr int kMaxShots = 64;
 
 Status check_protocol(const TaskProtocol& protocol) {
   KVSWEEP_ASSIGN(const TaskInfo info, task_info(protocol.name));
