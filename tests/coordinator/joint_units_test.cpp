@@ -6,7 +6,10 @@
 #include <map>
 #include <set>
 
+#include "coordinator/joint_maps.hpp"
+#include "coordinator/lease_table.hpp"
 #include "core/rng.hpp"
+#include "core/wire/limits.hpp"
 #include "tests/coordinator/workload_fixture.hpp"
 
 namespace kvsweep::coordinator {
@@ -41,6 +44,21 @@ TEST_F(JointUnitsTest, MapsAreCutAtTheSameExamples) {
   EXPECT_EQ(shapes, (std::vector<std::pair<size_t, std::vector<int64_t>>>{
                         {4, a}, {4, b}, {4, c}, {1, a}, {1, b}, {1, c}}));
   EXPECT_EQ(ended, ids);
+}
+
+// The name of the largest unit, which lists its pieces, is one that a worker accepts.
+TEST_F(JointUnitsTest, ALargeUnitTravels) {
+  Workload work = workload(10);
+  describe(work);
+  begin(work, 49, kMostMapsPerUnit);
+  const auto grant = work.take("w1", live_);
+  ASSERT_EQ(grant->unit.maps.size(), 49u);
+  const size_t longest = grant->unit_id.size() * kMostMapsPerUnit / 49 + 16;  // with "#attempt"
+  EXPECT_LE(longest, wire::kMaxUnitId);
+  const auto message = wire::decode(
+      wire::encode(wire::Lease{lease_id_of(grant->unit_id, 1), grant->attempt, grant->unit}));
+  ASSERT_TRUE(message.ok()) << message.error().message;
+  EXPECT_EQ(std::get<wire::Lease>(*message).unit.unit_id, grant->unit_id);
 }
 
 // Three workers share the same maps, rather than having others asked for.
