@@ -44,7 +44,9 @@ Workload::Workload(ModelContext model, store::Store& store, const Clock& clock,
 void Workload::describe(const TaskProtocol& protocol) {
   const std::string key = task_key(protocol);
   if (!tasks_.try_emplace(key, Task{.protocol = protocol}).second) return;
-  board_.add({.unit_id = "d-" + key.substr(0, 24), .kind = wire::UnitKind::describe, .task = key});
+  // Examples may depend on the model's tokenizer, so another model's description is another unit.
+  const std::string unit_id = "d-" + sha256_hex(model_.model_hash + key).substr(0, 24);
+  board_.add({.unit_id = unit_id, .kind = wire::UnitKind::describe, .task = key});
 }
 
 std::shared_ptr<const TaskData> Workload::task(const TaskProtocol& protocol) const {
@@ -247,7 +249,7 @@ Result<Verdict> Workload::accept_description(const wire::UnitResult& result,
   Task& task = tasks_.at(unit->task);
   task.data =
       std::make_shared<TaskData>(TaskData{task.protocol, result.description->example_hashes});
-  for (RunMode mode : {RunMode::generate, RunMode::forced}) {
+  for (RunMode mode : modes_of(task.protocol)) {
     KVSWEEP_TRY(store_.put_task(task.protocol, mode, result.description->examples));
   }
   ++described_;
@@ -298,7 +300,7 @@ Result<Verdict> Workload::accept_measurements(const wire::UnitResult& result,
 
 std::optional<Workload::TaskMatch> Workload::match_task(const std::string& hash) const {
   for (const auto& [key, task] : tasks_) {
-    for (RunMode mode : {RunMode::generate, RunMode::forced}) {
+    for (RunMode mode : modes_of(task.protocol)) {
       if (protocol_hash(task.protocol, mode) == hash) return TaskMatch{&task, mode};
     }
   }

@@ -34,7 +34,8 @@ class Evaluate final : public Verb {
                  "heads (5.0=K8V4: layer 5, head 0; 5=K8V4|K4V2: a pair per head)");
     options.text("--task", "NAME", task_.name, "task; see `kvsweep list tasks`");
     options.text("--metric", "NAMES", metrics_,
-                 "exact_match, answer_agreement, token_agreement, kl; several with commas");
+                 "exact_match, answer_agreement, token_agreement, kl, nll; several with commas "
+                 "(default: exact_match; nll of tasks that score a given text)");
     declare_task(options);
     scheme_.declare(options);
     options.value("--baseline-kv", "TYPE",
@@ -92,7 +93,21 @@ class Evaluate final : public Verb {
     optional_integer(options, "--seed", "N", task_.seed, "of a generated task");
     optional_integer(options, "--length", "TOKENS", task_.length,
                      "tokens of a prompt that is made to a length");
+    optional_text(options, "--form", "FORM", task_.form,
+                  "text, chat (prompt and shots as one message) or multiturn (a message each)");
+    optional_integer(options, "--prompt-tokens", "N", task_.context,
+                     "longest prompt; 0 = what the model has room for");
+    optional_text(options, "--rows", "HALF", task_.rows,
+                  "search or report: half of the split, chosen by content; or all");
     optional_integer(options, "--max-new-tokens", "N", task_.max_new_tokens, "longest answer");
+  }
+
+  static void optional_text(Options& options, const std::string& name, const std::string& metavar,
+                            std::optional<std::string>& place, const std::string& help) {
+    options.value(name, metavar, help, [&place](const std::string& text) -> Status {
+      place = text;
+      return {};
+    });
   }
 
   static void optional_integer(Options& options, const std::string& name,
@@ -126,9 +141,11 @@ class Evaluate final : public Verb {
     request.model_dir = model_;
     request.map = named.map;
     request.base = base_.value_or(named.base.value_or(BaseType::fp16));
-    for (const std::string& metric : split(metrics_, ',')) {
+    const std::vector<std::string> metrics =
+        metrics_.empty() ? std::vector<std::string>{""} : split(metrics_, ',');
+    for (const std::string& metric : metrics) {
       TaskOptions options = task_;
-      options.metric = metric;
+      if (!metric.empty()) options.metric = metric;
       KVSWEEP_ASSIGN(TaskSpec task, make_task(options));
       request.tasks.push_back(std::move(task));
     }
@@ -188,7 +205,7 @@ class Evaluate final : public Verb {
 
   std::string model_;
   std::string map_;
-  std::string metrics_ = "exact_match";
+  std::string metrics_;
   TaskOptions task_;
   SchemeFlags scheme_;
   std::optional<BaseType> base_;
