@@ -7,12 +7,12 @@
 // choice; the score is lm-eval's acc, the strict one its acc_norm (choices.hpp). Shots are the
 // first ones of the file that are not the example itself, each its question, a blank and its right
 // choice, then an empty line.
-#include <set>
 #include <utility>
 
 #include "worker/task/data_path.hpp"
 #include "worker/task/json_lines.hpp"
 #include "worker/task/task.hpp"
+#include "worker/task/written.hpp"
 
 namespace kvsweep::task {
 namespace {
@@ -29,20 +29,8 @@ Result<Question> question_of(const Json& row, const std::string& where) {
   Question question;
   KVSWEEP_ASSIGN(question.text, string_member(row, "question", where, kForm));
   KVSWEEP_ASSIGN(question.choices, strings_member(row, "choices", where, kForm));
-  const std::set<std::string> different(question.choices.begin(), question.choices.end());
-  if (question.choices.size() < 2 || different.size() != question.choices.size() ||
-      different.count("") != 0) {
-    return bad_input(where +
-                     ": \"choices\" must be two or more texts that differ and are not empty");
-  }
-  const auto answer = row.find("answer");
-  const bool fits = answer != row.end() && answer->is_number_integer() && *answer >= 0 &&
-                    *answer < Json(question.choices.size());
-  if (!fits) {
-    return bad_input(where + ": \"answer\" must be the number of the right choice, from 0 to " +
-                     std::to_string(question.choices.size() - 1));
-  }
-  question.answer = answer->get<size_t>();
+  KVSWEEP_TRY(check_choices(question.choices, where));
+  KVSWEEP_ASSIGN(question.answer, right_choice(row, "answer", question.choices.size(), where));
   return question;
 }
 
@@ -80,6 +68,7 @@ class ChoiceTask final : public Task {
 }  // namespace
 
 Result<std::unique_ptr<Task>> open_choice(const TaskProtocol& protocol, const TaskInputs& inputs) {
+  if (protocol.name.ends_with(".yaml")) return open_written(protocol, inputs);
   KVSWEEP_ASSIGN(const std::string path, data_path(protocol, inputs.data_dir));
   std::vector<Question> questions;
   KVSWEEP_TRY(for_each_json_line(path, "question",

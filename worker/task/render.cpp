@@ -108,7 +108,8 @@ Result<std::vector<Sequence>> Rendering::generate() const {
 Result<Sequence> Rendering::continued(const std::string& context, const std::string& choice) const {
   const size_t end = context.find_last_not_of(" \t\n\r") + 1;  // 0 when there is nothing else
   KVSWEEP_ASSIGN(const Ids before, encode(context.substr(0, end)));
-  KVSWEEP_ASSIGN(Ids whole, encode(context + " " + choice));
+  const std::string blank = chat_ && example_.answer_prefix.empty() ? "" : " ";
+  KVSWEEP_ASSIGN(Ids whole, encode(context + blank + choice));
   if (before.empty() || whole.size() <= before.size()) {
     return bad_input(
         fmt::format("task {}: choice \"{}\" adds no tokens to its prompt", protocol_.name, choice));

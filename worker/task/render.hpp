@@ -35,7 +35,8 @@ struct Sequence {
 //              writes itself
 //   choices    prompt + " " + choice, tokenized whole; what is behind the tokens of the prompt
 //   alone
-//              is the reference. Blanks at the prompt's end count to the continuation (lm-eval)
+//              is the reference. Blanks at the prompt's end count to the continuation. In a chat
+//              the blank stands only after an answer prefix (all as in lm-eval)
 //   rolling    `tokens` as they are; else the prompt without special tokens in windows of
 //              protocol.length (lm-eval's rolling windows): each token scored once, the first one
 //              after the model's BOS, or its end of sequence where it has none

@@ -71,7 +71,7 @@ Status check_inputs(const TaskProtocol& protocol, const TaskInfo& info, const Ta
   }
   if (info.needs_tokenizer && !inputs.tokenizer) {
     return bad_input("task " + protocol.name +
-                     " makes its prompts with a model's tokenizer; give the model folder");
+                     " makes its prompts with a model's tokenizer; give one with --model");
   }
   return {};
 }
@@ -149,6 +149,7 @@ std::string example_hash(const Example& example) {
   add_number(hash, "unscored", example.unscored);
   add_number(hash, "words", example.words);
   add_texts(hash, "classes", example.classes);
+  if (!example.scored_by.empty()) add_member(hash, "scored_by", {example.scored_by});
   return hash.hex();
 }
 

@@ -47,6 +47,7 @@ struct Example {
 
   std::vector<std::string> golds;    // as scored; what several mean is the task's matter
   std::vector<std::string> classes;  // of a classification: all names there are
+  std::string scored_by;             // what the score depends on besides, where users write it
   std::string hash;                  // example_hash: its content address
 };
 

@@ -147,6 +147,14 @@ TEST_F(RenderChoices, BlanksAtTheEndBelongToTheContinuation) {
   EXPECT_EQ(both, ids("Tom has \n 4 apples"));
 }
 
+TEST_F(RenderChoices, AChatHasNoBlankBeforeTheChoice) {
+  protocol_.form = TaskForm::chat;
+  const auto rendered = render(example_, protocol_, model()).value();
+  std::vector<int32_t> both = rendered[0].prompt;
+  both.insert(both.end(), rendered[0].reference.begin(), rendered[0].reference.end());
+  EXPECT_EQ(decoded(both), "[user] Tom has\n[assistant] 4 apples");
+}
+
 TEST_F(RenderChoices, OnlyThePromptIsCut) {
   example_.prompt = "Tom and Ann and Ben and Amir have";
   example_.truncation = Truncation::left;

@@ -88,14 +88,24 @@ inline void write_tiny_exemplars(const std::filesystem::path& dir) {
 // A task of the line: of a family that of a file which write_tiny_data writes.
 inline std::string sample_task(const TaskInfo& info) {
   const std::string name(info.name);
+  if (name == "generate/*") return "generate/sample.yaml";
   return name.ends_with("*") ? name.substr(0, name.size() - 1) + "sample" : name;
 }
+
+// A question with words and a number, which both metrics and filters have something to do with.
+inline constexpr const char* kSampleYaml =
+    "data: sample\n"
+    "prompt: \"Q: {{ question }}\\nA:\"\n"
+    "gold: \"{{ choices[answer] }}\"\n"
+    "stops: [\"Q:\"]\n"
+    "filters: [strip, lower]\n";
 
 // Something for every task that reads data.
 inline void write_tiny_data(const std::filesystem::path& dir) {
   write_tiny_gsm8k(dir, 40, 12);
   write_tiny_exemplars(dir);
   write_tiny_ruler(dir);
+  std::ofstream(dir / "sample.yaml") << kSampleYaml;
   // One file for the families: JSON lines, and a text of pages to others.
   std::ofstream sample(dir / "sample");
   for (int i = 0; i < 120; ++i) {
