@@ -25,6 +25,10 @@ constexpr MetricField kMetrics[] = {
     {"strict_match", RunMode::generate, &Measurement::strict_match},
     {"token_agreement", RunMode::forced, &Measurement::token_agreement},
     {"kl", RunMode::forced, &Measurement::kl, true},
+    {"exact_match", RunMode::choices, &Measurement::exact_match},
+    {"strict_match", RunMode::choices, &Measurement::strict_match},
+    {"nll", RunMode::choices, &Measurement::nll, true},
+    {"nll", RunMode::rolling, &Measurement::nll, true},
 };
 
 struct ExamplePair {

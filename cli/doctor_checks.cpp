@@ -123,12 +123,13 @@ Finding data_sets(const DoctorInput& input) {
   std::vector<std::string> here;
   std::vector<std::string> missing;
   for (const TaskInfo& task : tasks()) {
-    if (!task.needs_data) continue;
+    if (task.data.empty() || task.data == ".") continue;
     std::error_code ignored;
-    const std::string name(task.name);
-    const bool found = !input.data_dir.empty() &&
-                       fs::is_directory(fs::path(input.data_dir) / split(name, '/')[0], ignored);
-    (found ? here : missing).push_back(name);
+    const std::string name(task.data);
+    const bool found =
+        !input.data_dir.empty() && fs::is_directory(fs::path(input.data_dir) / name, ignored);
+    std::vector<std::string>& list = found ? here : missing;
+    if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
   }
   const std::string advice =
       "put the sets into one folder and name it with --data-dir or KVSWEEP_DATA_DIR; generated "

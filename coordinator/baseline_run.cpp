@@ -15,7 +15,7 @@ Status BaselineRun::step() {
       failure_ = workload_.task_failure(task_.protocol);
       data_ = workload_.task(task_.protocol);
       if (failure_ || !data_) return {};
-      KVSWEEP_TRY(begin_generate());
+      KVSWEEP_TRY(begin_first_run());
       continue;
     }
     const Evaluation& evaluation = workload_.evaluation(evaluation_);
@@ -29,7 +29,7 @@ Status BaselineRun::step() {
   return {};
 }
 
-Status BaselineRun::begin_generate() {
+Status BaselineRun::begin_first_run() {
   const auto size = static_cast<int64_t>(data_->example_hashes.size());
   examples_ = task_.examples == 0 ? size : task_.examples;
   if (examples_ > size) {
@@ -38,8 +38,10 @@ Status BaselineRun::begin_generate() {
                     examples_, task_.protocol.name, task_.protocol.split, size));
     return {};
   }
-  return begin(Stage::generating,
-               {.map = baseline_, .task = data_, .mode = RunMode::generate, .examples = examples_});
+  // What the baseline says of its own accord: also what a forced run needs first.
+  const RunMode first = mode_of(task_.protocol, Metric::exact_match);
+  return begin(Stage::first_run,
+               {.map = baseline_, .task = data_, .mode = first, .examples = examples_});
 }
 
 Status BaselineRun::begin(Stage stage, EvaluationRequest request) {
@@ -53,7 +55,7 @@ Status BaselineRun::finish_stage() {
   measurements_ = evaluation.measurements();
   reused_ = evaluation.reused();
   workload_.forget(evaluation_);
-  if (stage_ == Stage::forcing || mode_of(task_.metric) == RunMode::generate) {
+  if (stage_ == Stage::forcing || mode_of(task_.protocol, task_.metric) != RunMode::forced) {
     stage_ = Stage::complete;
     return {};
   }
@@ -64,7 +66,7 @@ Status BaselineRun::finish_stage() {
 EvaluationRequest BaselineRun::request(const PrecisionMap& map) const {
   return {.map = map,
           .task = data_,
-          .mode = mode_of(task_.metric),
+          .mode = mode_of(task_.protocol, task_.metric),
           .examples = examples_,
           .references = references_};
 }

@@ -32,9 +32,9 @@ class BaselineRun {
   EvaluationRequest request(const PrecisionMap& map) const;
 
  private:
-  enum class Stage { describing, generating, forcing, complete };
+  enum class Stage { describing, first_run, forcing, complete };
 
-  Status begin_generate();
+  Status begin_first_run();
   Status finish_stage();
   Status begin(Stage stage, EvaluationRequest request);
 

@@ -95,7 +95,7 @@ void EvaluateRun::finish(Comparison& comparison) {
   const BaselineRun& baseline = comparison.baseline;
   const Evaluation& evaluation = workload_.evaluation(comparison.evaluation);
   comparison.row = {.task = baseline.task(),
-                    .mode = mode_of(baseline.task().metric),
+                    .mode = mode_of(baseline.task().protocol, baseline.task().metric),
                     .examples = baseline.examples(),
                     .reused = evaluation.reused(),
                     .map = evaluation.measurements(),

@@ -39,6 +39,8 @@ std::optional<Scores> scores(Metric metric, const Measurement& m, const Measurem
       return both(m.token_agreement, b.token_agreement);
     case Metric::kl:
       return both(m.kl, b.kl);
+    case Metric::nll:
+      return both(m.nll, b.nll);
   }
   return std::nullopt;
 }
@@ -49,6 +51,8 @@ double loss_of(Metric metric, const Scores& scores) {
       return scores.baseline - scores.map;
     case Metric::kl:
       return scores.map;
+    case Metric::nll:
+      return scores.map - scores.baseline;
     case Metric::answer_agreement:
     case Metric::token_agreement:
       break;

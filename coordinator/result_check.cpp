@@ -25,7 +25,13 @@ Status check_finite(const char* name, const std::optional<double>& value, int64_
 }
 
 Status check_figures(const Measurement& m, RunMode mode) {
-  if (mode == RunMode::generate) return check_share("exact_match", m.exact_match, m.example);
+  const auto check_score = [&] { return check_share("exact_match", m.exact_match, m.example); };
+  if (mode == RunMode::generate) return check_score();
+  if (mode == RunMode::rolling) return check_finite("nll", m.nll, m.example);
+  if (mode == RunMode::choices) {
+    KVSWEEP_TRY(check_score());
+    return check_finite("nll", m.nll, m.example);
+  }
   KVSWEEP_TRY(check_share("token_agreement", m.token_agreement, m.example));
   KVSWEEP_TRY(check_finite("kl", m.kl, m.example));
   return check_finite("nll", m.nll, m.example);

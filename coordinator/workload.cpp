@@ -47,7 +47,9 @@ Workload::Workload(ModelContext model, store::Store& store, const Clock& clock,
 void Workload::describe(const TaskProtocol& protocol) {
   const std::string key = task_key(protocol);
   if (!tasks_.try_emplace(key, Task{.protocol = protocol}).second) return;
-  board_.add({.id = "d-" + key.substr(0, 24), .kind = wire::UnitKind::describe, .task = key});
+  // Examples may depend on the model's tokenizer, so another model's description is another unit.
+  const std::string id = "d-" + sha256_hex(model_.model_hash + key).substr(0, 24);
+  board_.add({.id = id, .kind = wire::UnitKind::describe, .task = key});
 }
 
 std::shared_ptr<const TaskData> Workload::task(const TaskProtocol& protocol) const {

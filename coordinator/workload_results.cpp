@@ -74,7 +74,7 @@ Result<Verdict> Workload::accept_description(const wire::UnitResult& result,
   Task& task = tasks_.at(piece->task);
   task.data =
       std::make_shared<TaskData>(TaskData{task.protocol, result.description->example_hashes});
-  for (RunMode mode : {RunMode::generate, RunMode::forced}) {
+  for (RunMode mode : modes_of(task.protocol)) {
     KVSWEEP_TRY(store_.put_task(task.protocol, mode, result.description->examples));
   }
   ++described_;
@@ -130,7 +130,7 @@ std::optional<Error> Workload::objection(const wire::MapMeasurements& map,
 
 std::optional<Workload::TaskMatch> Workload::match_task(const std::string& hash) const {
   for (const auto& [key, task] : tasks_) {
-    for (RunMode mode : {RunMode::generate, RunMode::forced}) {
+    for (RunMode mode : modes_of(task.protocol)) {
       if (protocol_hash(task.protocol, mode) == hash) return TaskMatch{&task, mode};
     }
   }

@@ -47,14 +47,15 @@ struct DraftUse {
 struct Measurement {
   int64_t example = 0;  // index in the split
   std::string example_hash;
-  std::string text;             // generate: output cut at the first stop string
+  std::string text;             // generate: output cut at the first stop string; choices, rolling:
+                                // log-likelihoods as JSON (worker/task/choices.hpp)
   std::vector<int32_t> tokens;  // generate: output token ids before the cut, stop or EOS included
-  std::string answer;           // generate: extracted final answer, "[invalid]" when none
-  std::optional<double> exact_match;      // 0 or 1, the task's default filter
-  std::optional<double> strict_match;     // 0 or 1, the strict filter where the task has one
+  std::string answer;  // generate: extracted final answer, "[invalid]" when none; choices: the pick
+  std::optional<double> exact_match;      // 0..1, the task's own score
+  std::optional<double> strict_match;     // 0..1, its second filter or rule where it has one
   std::optional<double> token_agreement;  // 0..1 over the reference tokens
   std::optional<double> kl;               // mean nats per reference token
-  std::optional<double> nll;              // mean nats per reference token
+  std::optional<double> nll;              // mean nats per reference token; choices: of the gold
   int64_t prompt_tokens = 0;
   int64_t output_tokens = 0;  // generated or scored
   int64_t cache_bytes = 0;    // allocated for this sequence at its end

@@ -250,12 +250,14 @@ void StudyReader::load_ranges(StudyDraft& draft) {
 void StudyReader::check_disjoint(const StudySpec& spec, const SpecTask& task) {
   const TaskProtocol& search = spec.objective_task.protocol;
   const TaskProtocol& report = spec.report_tasks.back().protocol;
-  if (search.name != report.name || search.split != report.split || search.seed != report.seed) {
+  const bool halves = !search.rows.empty() && !report.rows.empty() && search.rows != report.rows;
+  if (halves || search.name != report.name || search.split != report.split || search.seed != report.seed) {
     return;
   }
   context_.fail(task.place,
                 fmt::format("this report task uses the data of the search ({}, split {}); report "
-                            "on another split or seed",
+                            "on another split or seed, or give one rows: search and the other rows: "
+                            "report",
                             report.name, report.split));
 }
 
@@ -270,7 +272,7 @@ void StudyReader::check_scheme_and_limits(const StudyDraft& draft) {
   const Status matter = check_options_matter(draft.spec.scheme,
                                              listed.empty() ? default_candidates(*scheme) : listed);
   if (!matter.ok()) context_.fail(draft.mark("scheme"), matter.error().message);
-  const bool unbounded = draft.spec.objective_task.metric == Metric::kl;
+  const bool unbounded = !bounded(draft.spec.objective_task.metric);
   if (draft.spec.limits.max_loss.value_or(0) > 1 && !unbounded) {
     context_.fail(
         draft.mark("max_loss"),

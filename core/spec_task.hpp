@@ -20,10 +20,13 @@ struct SpecTask {
   std::optional<int64_t> examples;
   std::optional<int64_t> max_new_tokens;
   std::optional<int64_t> length;
+  std::optional<std::string> form;
+  std::optional<int64_t> prompt_limit;  // key "context"
+  std::optional<std::string> rows;
   std::optional<std::string> metric;
   std::string path;  // "objective_task", for messages
   YAML::Mark place;
-  YAML::Mark name_mark, split_mark, seed_mark, length_mark, metric_mark;
+  YAML::Mark name_mark, split_mark, seed_mark, length_mark, metric_mark, form_mark, rows_mark;
 
   // Sets what `node` holds: a text is a name, a map any of `known`. A new name forgets what was
   // set for the old one.

@@ -1,5 +1,7 @@
 #include "core/study_spec.hpp"
 
+#include <algorithm>
+
 #include "core/json_reader.hpp"
 #include "core/spec_limits.hpp"
 #include "core/text.hpp"
@@ -82,26 +84,29 @@ Status in_range(const char* key, const std::optional<int64_t>& value, int64_t lo
 
 }  // namespace
 
-Status check_split(const std::string& task, const std::string& split_name) {
-  KVSWEEP_ASSIGN(const TaskInfo info, task_info(task));
-  const std::vector<std::string> known = split(info.splits, ',');
-  for (const std::string& name : known) {
-    if (name == split_name) return {};
-  }
-  const std::string near = nearest_word(split_name, known);
-  return bad_input("task " + task + " has no split \"" + split_name + "\"; allowed are " +
+namespace {
+
+Status check_listed(const std::string& task, const char* what, const std::string& value,
+                    std::string_view list) {
+  const std::vector<std::string> known = split(list, ',');
+  if (std::find(known.begin(), known.end(), value) != known.end()) return {};
+  const std::string near = nearest_word(value, known);
+  return bad_input("task " + task + " has no " + what + " \"" + value + "\"; allowed are " +
                    join(known, ", ") + (near.empty() ? "" : " (did you mean " + near + "?)"));
 }
 
-Result<TaskSpec> make_task(const TaskOptions& options) {
-  KVSWEEP_ASSIGN(const TaskInfo info, task_info(options.name));
-  TaskSpec task;
-  if (options.metric) {
-    KVSWEEP_ASSIGN(task.metric, metric_from(*options.metric));
+Status check_metric(const TaskInfo& info, Metric metric) {
+  if (measures(info.kind, metric)) return {};
+  std::vector<std::string> allowed;
+  for (const std::string& name : metric_names()) {
+    if (measures(info.kind, *metric_from(name))) allowed.push_back(name);
   }
-  task.protocol.split = options.split.value_or(split(info.splits, ',')[0]);
-  KVSWEEP_TRY(check_split(options.name, task.protocol.split));
-  if (info.needs_data && options.seed.value_or(0) != 0) {
+  return bad_input("task " + std::string(info.name) + " does not measure " +
+                   std::string(to_string(metric)) + "; allowed are " + join(allowed, ", "));
+}
+
+Status check_numbers(const TaskOptions& options, const TaskInfo& info) {
+  if (!info.seeded && options.seed.value_or(0) != 0) {
     return bad_input("task " + options.name +
                      " is read from a data set, so a seed has no meaning; remove it");
   }
@@ -113,15 +118,49 @@ Result<TaskSpec> make_task(const TaskOptions& options) {
   KVSWEEP_TRY(in_range("length", options.length, 1, kMaxLength));
   KVSWEEP_TRY(in_range("shots", options.shots, 0, kMaxShots));
   KVSWEEP_TRY(in_range("seed", options.seed, 0, kMaxSeed));
+  KVSWEEP_TRY(in_range("context", options.context, 0, kMaxLength));
   KVSWEEP_TRY(in_range("max_new_tokens", options.max_new_tokens, 1, kMaxNewTokens));
-  KVSWEEP_TRY(in_range("examples", options.examples, 0, kMaxExamples));
-  task.protocol.name = info.name;
-  task.protocol.version = info.version;
-  task.protocol.shots = static_cast<int>(options.shots.value_or(info.default_shots));
-  task.protocol.seed = options.seed.value_or(0);
-  task.protocol.max_new_tokens =
-      static_cast<int>(options.max_new_tokens.value_or(info.max_new_tokens));
-  task.protocol.length = static_cast<int>(options.length.value_or(info.length));
+  return in_range("examples", options.examples, 0, kMaxExamples);
+}
+
+}  // namespace
+
+Status check_split(const std::string& task, const std::string& split_name) {
+  KVSWEEP_ASSIGN(const TaskInfo info, task_info(task));
+  return check_listed(task, "split", split_name, info.splits);
+}
+
+Status check_form(const std::string& task, const std::string& form) {
+  KVSWEEP_ASSIGN(const TaskInfo info, task_info(task));
+  return check_listed(task, "form", form, info.forms);
+}
+
+Result<TaskSpec> make_task(const TaskOptions& options) {
+  KVSWEEP_ASSIGN(const TaskInfo info, task_info(options.name));
+  TaskSpec task;
+  task.metric = info.kind == RunMode::rolling ? Metric::nll : Metric::exact_match;
+  if (options.metric) {
+    KVSWEEP_ASSIGN(task.metric, metric_from(*options.metric));
+  }
+  KVSWEEP_TRY(check_metric(info, task.metric));
+  TaskProtocol& protocol = task.protocol;
+  protocol.split = options.split.value_or(split(info.splits, ',')[0]);
+  KVSWEEP_TRY(check_split(options.name, protocol.split));
+  const std::string form = options.form.value_or(split(info.forms, ',')[0]);
+  KVSWEEP_TRY(check_form(options.name, form));
+  KVSWEEP_ASSIGN(protocol.form, task_form_from(form));
+  KVSWEEP_TRY(check_numbers(options, info));
+  protocol.name = options.name;
+  protocol.version = info.version;
+  protocol.shots = static_cast<int>(options.shots.value_or(info.default_shots));
+  protocol.seed = options.seed.value_or(0);
+  protocol.max_new_tokens = static_cast<int>(options.max_new_tokens.value_or(info.max_new_tokens));
+  protocol.length = static_cast<int>(options.length.value_or(info.length));
+  protocol.context = static_cast<int>(options.context.value_or(0));
+  if (options.rows && *options.rows != "all") {
+    KVSWEEP_TRY(check_listed(options.name, "rows", *options.rows, "search,report"));
+    protocol.rows = *options.rows;
+  }
   task.examples = options.examples.value_or(0);
   return task;
 }

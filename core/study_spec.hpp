@@ -51,12 +51,16 @@ struct TaskOptions {
   std::optional<int64_t> seed;  // generated tasks only
   std::optional<int64_t> max_new_tokens;
   std::optional<int64_t> length;  // only tasks that are made to a length
+  std::optional<std::string> form;
+  std::optional<int64_t> context;
+  std::optional<std::string> rows;
   std::optional<int64_t> examples;
   std::optional<std::string> metric;
 };
 // Error (bad_input) names the value, the allowed ones and the nearest.
 Result<TaskSpec> make_task(const TaskOptions& options);
 Status check_split(const std::string& task, const std::string& split);
+Status check_form(const std::string& task, const std::string& form);
 
 struct StudySpec {
   std::string name;

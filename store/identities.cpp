@@ -119,12 +119,13 @@ Status Store::put_task(const TaskProtocol& protocol, RunMode mode, int64_t examp
     state_->connection()
         .query(
             "INSERT INTO tasks (protocol_hash, name, version, split, shots, seed, "
-            "max_new_tokens, length, mode, examples) VALUES (?,?,?,?,?,?,?,?,?,?) "
+            "max_new_tokens, length, mode, examples, form, context, rows) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
             "ON CONFLICT (protocol_hash) DO UPDATE SET examples = excluded.examples "
             "WHERE examples < excluded.examples")
         .with(protocol_hash(protocol, mode), protocol.name, protocol.version, protocol.split,
               protocol.shots, protocol.seed, protocol.max_new_tokens, protocol.length,
-              to_string(mode), examples)
+              to_string(mode), examples, to_string(protocol.form), protocol.context, protocol.rows)
         .run();
     return {};
   });

@@ -24,7 +24,8 @@ Result<std::vector<MeasuredScope>> Store::measured_scopes(const std::string& map
     std::vector<MeasuredScope> all;
     Query row = state_->connection().query(
         "SELECT s.id, m.hash, t.protocol_hash, s.numerics_class, s.base, t.name, t.version, "
-        "t.split, t.shots, t.seed, t.max_new_tokens, t.length, t.mode "
+        "t.split, t.shots, t.seed, t.max_new_tokens, t.length, t.mode, "
+        "t.form, t.context, t.rows "
         "FROM scopes s JOIN maps p ON p.id = s.map JOIN tasks t ON t.id = s.task "
         "JOIN models m ON m.id = s.model WHERE p.map_id = ? "
         "ORDER BY t.name, t.split, t.protocol_hash, m.hash, s.id");
@@ -40,7 +41,11 @@ Result<std::vector<MeasuredScope>> Store::measured_scopes(const std::string& map
                         static_cast<int>(row.integer(8)),
                         row.integer(9),
                         static_cast<int>(row.integer(10)),
-                        static_cast<int>(row.integer(11))};
+                        static_cast<int>(row.integer(11)),
+                        TaskForm::text,
+                        static_cast<int>(row.integer(14)),
+                        row.text(15)};
+      KVSWEEP_ASSIGN(found.protocol.form, task_form_from(row.text(13)));
       KVSWEEP_ASSIGN(found.mode, run_mode_from(row.text(12)));
       all.push_back(std::move(found));
     }

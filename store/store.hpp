@@ -18,7 +18,7 @@
 
 namespace kvsweep::store {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 enum class OpenMode { read_only, read_write };  // read_write creates and migrates
 

@@ -64,7 +64,12 @@ kvsweep::Status write_examples(const WorkerOptions& options) {
                                                                    .split = options.text_split,
                                                                    .seed = options.text_seed,
                                                                    .length = options.text_length}));
-  KVSWEEP_ASSIGN(const auto task, kvsweep::task::open_task(spec.protocol, options.data_dir));
+  kvsweep::task::TaskInputs inputs{.data_dir = options.data_dir};
+  if (!options.model.empty()) {
+    KVSWEEP_ASSIGN(auto tokenizer, kvsweep::text::Tokenizer::load(options.model));
+    inputs.tokenizer = std::make_shared<const kvsweep::text::Tokenizer>(std::move(tokenizer));
+  }
+  KVSWEEP_ASSIGN(const auto task, kvsweep::task::open_task(spec.protocol, inputs));
   return kvsweep::task::write_examples(*task, options.text_count, std::cout);
 }
 

@@ -98,7 +98,7 @@ class Bench {
         tokenizer_(must(text::Tokenizer::load(options.model))),
         space_(space_of(engine_.geometry())) {
     const TaskSpec spec = must(make_task({.name = "word_problems", .shots = 0, .split = "search"}));
-    task_ = must(task::open_task(spec.protocol, ""));
+    task_ = must(task::open_task(spec.protocol, {}));
     const int64_t wanted = std::max(options.examples, options.greedy_examples);
     if (wanted > task_->size()) fail(fmt::format("the split has {} examples", task_->size()));
     for (int64_t i = 0; i < wanted; ++i) {
@@ -107,7 +107,7 @@ class Bench {
       request.prompt = must(tokenizer_.encode(examples_.back().prompt, true));
       request.max_new_tokens = spec.protocol.max_new_tokens;
       if (i < options.greedy_examples) greedy_.push_back(request);
-      request.reference = must(tokenizer_.encode(" " + examples_.back().gold, false));
+      request.reference = must(tokenizer_.encode(" " + examples_.back().golds.front(), false));
       if (i < options.examples) forced_.push_back(std::move(request));
     }
     stride_ = std::max<int64_t>(1, maps() / options.greedy_maps);

@@ -31,6 +31,7 @@ class Data final : public Verb {
     pass(options, "--length", "TOKENS", "how long prompts are, of what is made to a length");
     pass(options, "--split", "NAME", "print: part of the data set (default: of the task)");
     pass(options, "--shots", "N", "print: examples shown first (default: of the task)");
+    pass(options, "--model", "PATH", "print: whose tokenizer makes prompts to a length (RULER)");
     options.text("--data-dir", "DIR", data_dir_, "folder of data sets (default $KVSWEEP_DATA_DIR)");
     options.text("--worker-program", "FILE", program_,
                  "kvsweep-worker to run (default: the one beside kvsweep)");

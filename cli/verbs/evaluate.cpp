@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "cli/common_options.hpp"
 #include "cli/map_source.hpp"
@@ -11,6 +12,8 @@
 #include "cli/table.hpp"
 #include "cli/trial_view.hpp"
 #include "core/catalog/page_layout.hpp"
+#include "core/file.hpp"
+#include "core/perplexity.hpp"
 #include "core/text.hpp"
 
 namespace kvsweep::cli {
@@ -32,10 +35,16 @@ class Evaluate final : public Verb {
                  "a kvmap or KVTuner file, uniform:K4V2, or baseline; the "
                  "latter two also with exceptions for layers (uniform:K4V2,5=K8V4,6-7=KV8) and KV "
                  "heads (5.0=K8V4: layer 5, head 0; 5=K8V4|K4V2: a pair per head)");
-    options.text("--task", "NAME", task_.name, "task; see `kvsweep list tasks`");
+    options.text("--task", "NAMES", tasks_,
+                 "tasks, separated by commas; see `kvsweep list tasks`. Options of a task hold for "
+                 "all of them");
     options.text("--metric", "NAMES", metrics_,
-                 "exact_match, answer_agreement, token_agreement, kl; several with commas");
+                 "exact_match, answer_agreement, token_agreement, kl, nll; several with commas "
+                 "(default: exact_match; nll of tasks that score a given text)");
     declare_task(options);
+    options.text("--samples", "FILE", samples_,
+                 "also write what every example gave, as JSON lines: under the map and under the "
+                 "unquantized cache");
     scheme_.declare(options);
     options.value("--baseline-kv", "TYPE",
                   "fp32, fp16 or bf16 (default: of the map's file, or fp16)",
@@ -53,6 +62,8 @@ class Evaluate final : public Verb {
     options.example("evaluate --model models/smollm2 --map uniform:K4V2 --task word_problems");
     options.example("evaluate --model models/smollm2 --map best.kvmap.json --task gsm8k");
     options.example("evaluate --model m --map baseline --task gsm8k --metric exact_match,kl");
+    options.example(
+        "evaluate --model m --map uniform:K4V4 --task perplexity/wikitext2/wiki.test.raw");
   }
 
   Result<int> run(Context& context) override {
@@ -80,6 +91,7 @@ class Evaluate final : public Verb {
     const CacheLayout layout = cache_layout(named.map, geometry, request.base);
     const Cost cost{layout.bytes(context_, 1), effective_bits(layout, geometry, context_)};
     KVSWEEP_TRY(print(*report, request, cost, context));
+    if (!samples_.empty()) KVSWEEP_TRY(write_file_atomic(samples_, samples_text(*report)));
     if (report->interrupted) printer.line("kvsweep: interrupted; what was measured is recorded");
     return report->interrupted ? kInterrupted : kOk;
   }
@@ -92,7 +104,21 @@ class Evaluate final : public Verb {
     optional_integer(options, "--seed", "N", task_.seed, "of a generated task");
     optional_integer(options, "--length", "TOKENS", task_.length,
                      "tokens of a prompt that is made to a length");
+    optional_text(options, "--form", "FORM", task_.form,
+                  "text, chat (prompt and shots as one message) or multiturn (a message each)");
+    optional_integer(options, "--prompt-tokens", "N", task_.context,
+                     "longest prompt; 0 = what the model has room for");
+    optional_text(options, "--rows", "HALF", task_.rows,
+                  "search or report: half of the split, chosen by content; or all");
     optional_integer(options, "--max-new-tokens", "N", task_.max_new_tokens, "longest answer");
+  }
+
+  static void optional_text(Options& options, const std::string& name, const std::string& metavar,
+                            std::optional<std::string>& place, const std::string& help) {
+    options.value(name, metavar, help, [&place](const std::string& text) -> Status {
+      place = text;
+      return {};
+    });
   }
 
   static void optional_integer(Options& options, const std::string& name,
@@ -117,7 +143,7 @@ class Evaluate final : public Verb {
     if (map_.empty()) {
       return bad_input("--map is missing; give a file, uniform:K4V2 or baseline");
     }
-    if (task_.name.empty()) return bad_input("--task is missing; see `kvsweep list tasks`");
+    if (tasks_.empty()) return bad_input("--task is missing; see `kvsweep list tasks`");
     return {};
   }
 
@@ -126,13 +152,34 @@ class Evaluate final : public Verb {
     request.model_dir = model_;
     request.map = named.map;
     request.base = base_.value_or(named.base.value_or(BaseType::fp16));
-    for (const std::string& metric : split(metrics_, ',')) {
+    const std::vector<std::string> names = split(tasks_, ',');
+    const std::vector<std::string> metrics =
+        metrics_.empty() ? std::vector<std::string>{""} : split(metrics_, ',');
+    for (size_t i = 0; i < names.size() * metrics.size(); ++i) {
       TaskOptions options = task_;
-      options.metric = metric;
+      options.name = names[i / metrics.size()];
+      const std::string& metric = metrics[i % metrics.size()];
+      if (!metric.empty()) options.metric = metric;
       KVSWEEP_ASSIGN(TaskSpec task, make_task(options));
       request.tasks.push_back(std::move(task));
     }
     return request;
+  }
+
+  static std::string samples_text(const coordinator::EvaluateReport& report) {
+    std::string lines;
+    for (const coordinator::EvaluateRow& row : report.rows) {
+      std::map<int64_t, const Measurement*> baseline;
+      for (const Measurement& m : row.baseline) baseline[m.example] = &m;
+      for (const Measurement& m : row.map) {
+        const Json line = {{"task", to_json(row.task.protocol)},
+                           {"metric", to_string(row.task.metric)},
+                           {"map", to_json(m)},
+                           {"baseline", to_json(*baseline.at(m.example))}};
+        lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      }
+    }
+    return lines;
   }
 
   Status print(const coordinator::EvaluateReport& report,
@@ -141,6 +188,7 @@ class Evaluate final : public Verb {
     Table table({"task", "split", "metric", ">value", ">baseline", ">loss", ">95 % interval",
                  "method", ">n", ">reused"});
     Json rows = Json::array();
+    std::string perplexities;
     for (const coordinator::EvaluateRow& row : report.rows) {
       if (row.map.empty()) continue;  // interrupted before it was measured
       KVSWEEP_ASSIGN(const coordinator::MetricValue value,
@@ -159,7 +207,16 @@ class Evaluate final : public Verb {
                       {"method", value.method},
                       {"examples", value.examples},
                       {"reused", row.reused}});
+      const auto of_map = perplexity(row.map);
+      const auto of_baseline = perplexity(row.baseline);
+      if (!of_map || !of_baseline) continue;
+      rows.back()["perplexity"] = {
+          {"per", of_map->per}, {"value", of_map->value}, {"baseline", of_baseline->value}};
+      perplexities +=
+          fmt::format("\n{}: perplexity {:.4f} per {}, baseline {:.4f}", row.task.protocol.name,
+                      of_map->value, of_map->per, of_baseline->value);
     }
+    if (!perplexities.empty()) perplexities += "\n";
     if (json_) {
       const Json document = {{"model", model_},
                              {"model_hash", report.model_hash},
@@ -179,17 +236,19 @@ class Evaluate final : public Verb {
     context.out.print(fmt::format(
         "map       {}\nscheme    {}\nmap id    {}\ncache     {} at {} tokens, {:.2f} effective "
         "bits\n"
-        "numerics  {}\n\n{}",
+        "numerics  {}\n\n{}{}",
         summary(request.map), described(request.map.scheme), map_id(request.map),
         human_bytes(static_cast<double>(cost.bytes)), context_, cost.effective_bits,
-        report.numerics_class, table.text(context.out)));
+        report.numerics_class, table.text(context.out), perplexities));
     return {};
   }
 
   std::string model_;
   std::string map_;
-  std::string metrics_ = "exact_match";
-  TaskOptions task_;
+  std::string metrics_;
+  std::string tasks_;
+  TaskOptions task_;  // what holds for all of them
+  std::string samples_;
   SchemeFlags scheme_;
   std::optional<BaseType> base_;
   int64_t context_ = 0;  // 0 = not given

@@ -86,12 +86,13 @@ Listing model_listing() {
 }
 
 Listing task_listing() {
-  Listing list{
-      {"name", "version", "shots", "longest answer", "length", "splits", "needs data", "summary"},
-      {}};
+  Listing list{{"name", "version", "kind", "shots", "longest answer", "length", "splits", "forms",
+                "needs data", "summary"},
+               {}};
   for (const TaskInfo& task : tasks()) {
-    list.rows.push_back({task.name, task.version, task.default_shots, task.max_new_tokens,
-                         task.length, task.splits, task.needs_data, task.summary});
+    list.rows.push_back({task.name, task.version, to_string(task.kind), task.default_shots,
+                         task.max_new_tokens, task.length, task.splits, task.forms,
+                         !task.data.empty(), task.summary});
   }
   return list;
 }

@@ -88,7 +88,7 @@ def accuracy(measure, n):
     for shots in (0, 4):
         golds = measure.golds("word_problems", n, shots=shots)
         for gold, score in zip(golds, measure.scores(golds)):
-            table.setdefault(gold["gold"].count("<<"), {}).setdefault(shots, []).append(score)
+            table.setdefault(gold["golds"][0].count("<<"), {}).setdefault(shots, []).append(score)
     for steps in sorted(table):
         row(steps, *(wilson(round(sum(table[steps][shots])), len(table[steps][shots])) for shots in (0, 4)))
 

@@ -36,6 +36,15 @@ TEST(MetricValue, ExactMatchIsPairedByExample) {
   EXPECT_EQ(value.method, "Tango");
 }
 
+TEST(MetricValue, LikelihoodsLoseWhatTheyRiseBy) {
+  const Measurement map{.example = 0, .nll = 2.5};
+  const Measurement baseline{.example = 0, .nll = 2.0};
+  const auto value = value_of(Metric::nll, {map}, {baseline});
+  EXPECT_EQ(value.value, 2.5);
+  EXPECT_EQ(value.baseline, 2.0);
+  EXPECT_EQ(value.loss, 0.5);
+}
+
 TEST(MetricValue, PartialScoresTakeStudentsT) {
   const auto value = value_of(Metric::exact_match, {answered(0, 0.5, "a"), answered(1, 0.25, "b")},
                               {answered(0, 1, "a"), answered(1, 1, "b")});

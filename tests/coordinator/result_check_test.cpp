@@ -27,6 +27,17 @@ TEST(ResultCheck, AcceptsWhatTheModeProduces) {
   EXPECT_TRUE(check_measurements({{"map", {generated}}}, kTask, RunMode::generate).ok());
 }
 
+TEST(ResultCheck, ScoredTextsHaveTheirLikelihood) {
+  Measurement text{.example = 1, .example_hash = "h1", .nll = 2.5};
+  EXPECT_TRUE(check_measurements({{"map", {text}}}, kTask, RunMode::rolling).ok());
+  EXPECT_EQ(refused(text, RunMode::choices), ErrorCode::numerics);  // no exact_match
+  text.exact_match = 1;
+  EXPECT_TRUE(check_measurements({{"map", {text}}}, kTask, RunMode::choices).ok());
+  text.nll = std::nan("");
+  EXPECT_EQ(refused(text, RunMode::rolling), ErrorCode::numerics);
+  EXPECT_EQ(refused(text, RunMode::choices), ErrorCode::numerics);
+}
+
 TEST(ResultCheck, AnotherExampleIsBadInput) {
   EXPECT_EQ(refused(forced(0, "h1"), RunMode::forced), ErrorCode::bad_input);
   EXPECT_EQ(refused(forced(3, "h0"), RunMode::forced), ErrorCode::bad_input);

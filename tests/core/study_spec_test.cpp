@@ -286,8 +286,8 @@ objective_task: word_problems
 )");
   EXPECT_EQ(shared.studies[0].scheme.share, 3);
   // name, model, scheme and its 10, baseline_kv, search 6, limits 2, at 2, objective_task and its
-  // 8, report_tasks.
-  EXPECT_EQ(spec_keys().size(), 3u + 10 + 1 + 6 + 2 + 2 + 1 + 8 + 1);
+  // 11, report_tasks.
+  EXPECT_EQ(spec_keys().size(), 3u + 10 + 1 + 6 + 2 + 2 + 1 + 11 + 1);
 }
 
 }  // namespace

@@ -47,10 +47,12 @@ TEST(Tasks, ErrorsNameValueAndAllowed) {
 
 TEST(Metrics, NamesAndModes) {
   for (const std::string& name : metric_names()) EXPECT_EQ(to_string(*metric_from(name)), name);
-  EXPECT_EQ(mode_of(Metric::exact_match), RunMode::generate);
-  EXPECT_EQ(mode_of(Metric::answer_agreement), RunMode::generate);
-  EXPECT_EQ(mode_of(Metric::token_agreement), RunMode::forced);
-  EXPECT_EQ(mode_of(Metric::kl), RunMode::forced);
+  EXPECT_EQ(mode_of(gsm8k(), Metric::exact_match), RunMode::generate);
+  EXPECT_EQ(mode_of(gsm8k(), Metric::answer_agreement), RunMode::generate);
+  EXPECT_EQ(mode_of(gsm8k(), Metric::token_agreement), RunMode::forced);
+  EXPECT_EQ(mode_of(gsm8k(), Metric::kl), RunMode::forced);
+  EXPECT_THAT(make_task({.name = "gsm8k", .metric = "nll"}).error().message,
+              HasSubstr("does not measure nll; allowed are exact_match"));
 }
 
 TEST(ProtocolHash, EveryFieldAndTheModeCount) {
@@ -60,7 +62,7 @@ TEST(ProtocolHash, EveryFieldAndTheModeCount) {
   };
   add(gsm8k(), RunMode::generate);
   add(gsm8k(), RunMode::forced);
-  for (int field = 0; field < 7; ++field) {
+  for (int field = 0; field < 10; ++field) {
     TaskProtocol changed = gsm8k();
     if (field == 0) changed.name = "other";
     if (field == 1) changed.version = "3.1";
@@ -69,12 +71,19 @@ TEST(ProtocolHash, EveryFieldAndTheModeCount) {
     if (field == 4) changed.seed = 1;
     if (field == 5) changed.max_new_tokens = 257;
     if (field == 6) changed.length = 256;
+    if (field == 7) changed.form = TaskForm::chat;
+    if (field == 8) changed.context = 2048;
+    if (field == 9) changed.rows = "search";
+    EXPECT_EQ(*task_protocol_from_json(to_json(changed)), changed);
     add(changed, RunMode::generate);
   }
   EXPECT_EQ(protocol_hash(gsm8k(), RunMode::generate),
             protocol_hash(*task_protocol_from_json(to_json(gsm8k())), RunMode::generate));
   // A task without a length does not mention it: its recorded measurements keep their keys.
   EXPECT_FALSE(to_json(gsm8k()).contains("length"));
+  EXPECT_FALSE(to_json(gsm8k()).contains("form"));
+  EXPECT_FALSE(to_json(gsm8k()).contains("context"));
+  EXPECT_FALSE(to_json(gsm8k()).contains("rows"));
   const TaskProtocol recall = make_task({.name = "recall", .length = 512})->protocol;
   EXPECT_EQ(task_protocol_from_json(to_json(recall))->length, 512);
 }

@@ -62,9 +62,9 @@ TEST_F(MigrateTest, CopiesThenMigrates) {
   EXPECT_FALSE(std::filesystem::exists(backup_ + ".part"));
 }
 
-// A file of version 1, as its own first step makes it (a released step is never edited): maps and
-// measurements stay, and the view of layer bits says the same with a column more.
-TEST(Migrations, FromVersionOneToHeadPairs) {
+// A file of version 1, as its own first step makes it (a released step is never edited): maps,
+// tasks and measurements stay, and the view of layer bits says the same with a column more.
+TEST(Migrations, FromVersionOneOn) {
   const test::TempDir dir;
   const std::string path = dir.file("old.db");
   const PrecisionMap map{test::sample_scheme(), {{Codec::int8, Codec::int4}, {}}};
@@ -75,6 +75,10 @@ TEST(Migrations, FromVersionOneToHeadPairs) {
     raw.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
     const std::string options = must(canonical_json(to_json(options_of(map.scheme))));
     raw.exec("INSERT INTO schemes (name, options) VALUES ('per-token', '" + options + "')");
+    raw.exec(
+        "INSERT INTO tasks (id, protocol_hash, name, version, split, shots, seed, max_new_tokens, "
+        "length, mode, examples) VALUES (7, 'hash', 'gsm8k', '3.0', 'test', 5, 0, 256, 0, "
+        "'forced', 1319)");
     raw.exec("INSERT INTO maps (map_id, scheme_id, num_layers, layers, summary) VALUES ('" +
              map_id(map) + "', 1, 2, '[\"int8/int4\",\"base/base\"]', 'K8V4, K16V16')");
   }
@@ -90,6 +94,11 @@ TEST(Migrations, FromVersionOneToHeadPairs) {
                             "|| ifnull(v_bits, '-')) FROM v_layer_bits")
                 .getString(),
             "0-84,1---");
+  EXPECT_EQ(after
+                .execAndGet("SELECT id || name || shots || mode || examples || form || context "
+                            "|| rows FROM tasks")
+                .getString(),
+            "7gsm8k5forced1319text0");
 }
 
 TEST_F(MigrateTest, AFailingStepChangesNothing) {

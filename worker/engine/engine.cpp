@@ -57,6 +57,7 @@ struct Engine::State {
   };
   Status run_jobs(const Pass& pass, std::vector<Job> jobs, JobHandler& handler, bool counts) const;
   Status generate(const Pass& pass, const std::vector<size_t>& requests) const;
+  Status score_alone(const Pass& pass, const std::vector<size_t>& requests) const;
   Status force(const Pass& pass, const std::vector<size_t>& requests);
   Status force_group(const Pass& pass, const std::vector<size_t>& requests);
   using Baselines = std::vector<std::shared_ptr<const BaselineScores>>;
@@ -112,13 +113,20 @@ Status Engine::State::check(const SequenceRequest& request, int64_t index) const
                     "a sequence without a reference can use a draft",
                     index, request.reference.size(), request.draft.size()));
   }
+  if (request.unscored < 0 || (request.unscored > 0 && request.unscored >= more)) {
+    return bad_input(
+        fmt::format("sequence {}: {} of its {} reference tokens are not to be scored; "
+                    "at least one must be",
+                    index, request.unscored, more));
+  }
   KVSWEEP_TRY(check_tokens(request.prompt, "prompt", index));
   KVSWEEP_TRY(check_tokens(request.draft, "draft", index));
+  KVSWEEP_TRY(check_tokens(request.not_first, "barred", index));
   return check_tokens(request.reference, "reference", index);
 }
 
 int64_t Engine::State::score_bytes(const SequenceRequest& request) const {
-  return static_cast<int64_t>(request.reference.size()) * model->vocab_size() *
+  return (static_cast<int64_t>(request.reference.size()) - request.unscored) * model->vocab_size() *
          static_cast<int64_t>(sizeof(float));
 }
 
@@ -149,6 +157,22 @@ Status Engine::State::generate(const Pass& pass, const std::vector<size_t>& requ
     }
   }
   GenerateHandler handler(tickets, pass.options, model->vocab_size());
+  return run_jobs(pass, std::move(jobs), handler, true);
+}
+
+// What is not compared keeps no logits, so all of it runs together.
+Status Engine::State::score_alone(const Pass& pass, const std::vector<size_t>& requests) const {
+  if (requests.empty()) return {};
+  std::vector<Job> jobs;
+  std::vector<Ticket> tickets;
+  for (size_t map = 0; map < pass.outputs.size(); ++map) {
+    for (const size_t r : requests) {
+      tickets.push_back({static_cast<int64_t>(r), &pass.requests[r], &pass.outputs[map][r]});
+      jobs.push_back(pass.layouts.under(map, ForcedHandler::job(pass.requests[r])));
+    }
+  }
+  const std::vector<ForcedHandler::Sources> sources(tickets.size());
+  ForcedHandler handler(tickets, sources, model->vocab_size());
   return run_jobs(pass, std::move(jobs), handler, true);
 }
 
@@ -194,7 +218,7 @@ Result<Engine::State::Baselines> Engine::State::score_baselines(
     found.push_back(asked ? nullptr : baselines.find(baseline_key(request, pass.options.base)));
     if (found.back()) continue;
     const auto scores = std::make_shared<BaselineScores>(
-        static_cast<int64_t>(request.reference.size()), model->vocab_size());
+        static_cast<int64_t>(request.reference.size()) - request.unscored, model->vocab_size());
     found.back() = scores;
     tickets.push_back({static_cast<int64_t>(requests[i]), &request, &outputs[i]});
     kept.push_back({nullptr, scores});
@@ -269,9 +293,11 @@ Result<std::vector<std::vector<SequenceOutput>>> Engine::run(
   for (const PrecisionMap& map : maps) KVSWEEP_TRY(state.check_map_fits(map));
   std::vector<size_t> generated;
   std::vector<size_t> forced;
+  std::vector<size_t> alone;
   for (size_t i = 0; i < requests.size(); ++i) {
     KVSWEEP_TRY(state.check(requests[i], static_cast<int64_t>(i)));
-    (requests[i].reference.empty() ? generated : forced).push_back(i);
+    const bool generates = requests[i].reference.empty();
+    (generates ? generated : requests[i].compared ? forced : alone).push_back(i);
   }
   std::vector<std::vector<SequenceOutput>> outputs(maps.size(),
                                                    std::vector<SequenceOutput>(requests.size()));
@@ -280,6 +306,7 @@ Result<std::vector<std::vector<SequenceOutput>>> Engine::run(
   const State::Pass pass{requests, options, layouts, progress, outputs};
   try {
     KVSWEEP_TRY(state.generate(pass, generated));
+    KVSWEEP_TRY(state.score_alone(pass, alone));
     KVSWEEP_TRY(state.force(pass, forced));
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::oom, "memory ran out while running; lower the batch size"};

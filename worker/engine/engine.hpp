@@ -33,20 +33,24 @@ struct EngineOptions {
 //             less time than choosing one after the other. The result is the same bit for bit;
 //             where the model is not batch-invariant, or a map codes its history again (reference
 //             schemes), drafts are left out. What follows an end-of-sequence token is not used
-//   forced:   reference given; feed it and score every position against the baseline. Here too
-//             max_new_tokens is what the generation was allowed: RoPE may depend on it
+//   forced:   reference given; feed it and score its positions, against the baseline too where
+//             `compared`. Here too max_new_tokens is what the generation was allowed: RoPE may
+//             depend on it
 struct SequenceRequest {
   std::vector<int32_t> prompt;
   std::vector<int32_t> reference;
   int max_new_tokens = 0;
-  std::vector<int32_t> draft;
+  std::vector<int32_t> draft = {};
+  std::vector<int32_t> not_first = {};  // generate: tokens that the answer may not begin with
+  int64_t unscored = 0;  // forced: the first reference tokens that are fed but not scored
+  bool compared = true;  // forced: false: nll and argmax alone, without a run of the baseline
 };
 
 struct SequenceOutput {
   std::vector<int32_t> tokens;  // generate: the end-of-sequence token included when produced
-  std::vector<int32_t> argmax;  // forced: this map's argmax at each reference position
+  std::vector<int32_t> argmax;  // forced: this map's argmax at each scored position
   double kl = 0;                // forced: mean KL(baseline || map), nats per position
-  double nll = 0;               // forced: mean -log p(reference token)
+  double nll = 0;               // forced: mean -log p(reference token) of the scored ones
   double token_agreement = 0;   // forced: share of positions whose argmax is the reference's
                                 // baseline argmax
   int64_t cache_bytes = 0;      // allocated for this sequence at its end

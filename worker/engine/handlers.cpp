@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace kvsweep::engine {
 namespace {
@@ -46,9 +47,17 @@ Job GenerateHandler::job(const SequenceRequest& request, const RunOptions& optio
 
 Status GenerateHandler::row(int64_t job, int64_t position, const float* logits) {
   const auto index = static_cast<size_t>(job);
-  const auto prompt = static_cast<int64_t>(tickets_[index].request->prompt.size());
-  KVSWEEP_ASSIGN(choices_[index].at(static_cast<size_t>(position + 1 - prompt)),
-                 argmax(logits, vocab_));
+  const SequenceRequest& request = *tickets_[index].request;
+  const int64_t token = position + 1 - static_cast<int64_t>(request.prompt.size());
+  std::vector<float> allowed;
+  if (!request.not_first.empty() && token == 0) {
+    allowed.assign(logits, logits + vocab_);
+    for (const int32_t barred : request.not_first) {
+      allowed[static_cast<size_t>(barred)] = std::numeric_limits<float>::lowest();
+    }
+    logits = allowed.data();
+  }
+  KVSWEEP_ASSIGN(choices_[index].at(static_cast<size_t>(token)), argmax(logits, vocab_));
   return {};
 }
 
@@ -72,7 +81,8 @@ ForcedHandler::ForcedHandler(const std::vector<Ticket>& tickets,
                              const std::vector<Sources>& sources, int64_t vocab)
     : tickets_(tickets), sources_(sources), vocab_(vocab), scores_(tickets.size()) {
   for (size_t i = 0; i < tickets.size(); ++i) {
-    const size_t positions = tickets[i].request->reference.size();
+    const SequenceRequest& request = *tickets[i].request;
+    const size_t positions = request.reference.size() - static_cast<size_t>(request.unscored);
     scores_[i].kl.resize(positions);
     scores_[i].nll.resize(positions);
     scores_[i].argmax.resize(positions);
@@ -87,7 +97,7 @@ Job ForcedHandler::job(const SequenceRequest& request) {
   job.tokens = request.prompt;
   job.tokens.insert(job.tokens.end(), request.reference.begin(), request.reference.end() - 1);
   job.prompt_tokens = static_cast<int64_t>(request.prompt.size());
-  job.first_logit = job.prompt_tokens - 1;
+  job.first_logit = job.prompt_tokens - 1 + request.unscored;
   job.most_tokens = static_cast<int64_t>(job.tokens.size());
   job.length = std::max(job.most_tokens, job.prompt_tokens + request.max_new_tokens - 1);
   return job;
@@ -96,7 +106,8 @@ Job ForcedHandler::job(const SequenceRequest& request) {
 Status ForcedHandler::row(int64_t job, int64_t position, const float* logits) {
   const SequenceRequest& request = *tickets_[static_cast<size_t>(job)].request;
   const Sources& sources = sources_[static_cast<size_t>(job)];
-  const size_t at = static_cast<size_t>(position) - (request.prompt.size() - 1);
+  const size_t in_reference = static_cast<size_t>(position) - (request.prompt.size() - 1);
+  const size_t at = in_reference - static_cast<size_t>(request.unscored);
   KVSWEEP_ASSIGN(const RowSummary row, summarise(logits, vocab_));
   const float* baseline = logits;
   RowSummary baseline_row = row;
@@ -110,8 +121,10 @@ Status ForcedHandler::row(int64_t job, int64_t position, const float* logits) {
     sources.keep->rows[at] = row;
   }
   Scores& scores = scores_[static_cast<size_t>(job)];
-  scores.kl[at] = kl_divergence(baseline, baseline_row, logits, row, vocab_);
-  scores.nll[at] = row.log_sum - static_cast<double>(logits[request.reference[at]]);
+  if (sources.baseline) {
+    scores.kl[at] = kl_divergence(baseline, baseline_row, logits, row, vocab_);
+  }
+  scores.nll[at] = row.log_sum - static_cast<double>(logits[request.reference[in_reference]]);
   scores.argmax[at] = row.argmax;
   scores.agrees[at] = row.argmax == baseline_row.argmax ? 1 : 0;
   return {};

@@ -42,7 +42,7 @@ class GenerateHandler final : public JobHandler {
 class ForcedHandler final : public JobHandler {
  public:
   struct Sources {
-    // nullptr: the run is the baseline's own, and is compared with itself.
+    // nullptr: the run is the baseline's own, which agrees with itself, or is not compared.
     std::shared_ptr<const BaselineScores> baseline;
     // Where to keep this run's logits; nullptr: nowhere.
     std::shared_ptr<BaselineScores> keep;

@@ -8,8 +8,9 @@
 #include "core/geometry.hpp"
 #include "core/log.hpp"
 #include "worker/engine/engine.hpp"
-#include "worker/service/stop_strings.hpp"
+#include "worker/service/example_runs.hpp"
 #include "worker/task/task.hpp"
+#include "worker/text/chat_template.hpp"
 #include "worker/text/tokenizer.hpp"
 
 namespace kvsweep::service {
@@ -33,14 +34,21 @@ struct Model {
   std::string dir;
   std::string hash;
   engine::Engine engine;
-  text::Tokenizer tokenizer;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::optional<text::ChatTemplate> chat;
+
+  task::ModelText text() const {
+    return {tokenizer.get(), chat ? &*chat : nullptr, engine.geometry().max_context};
+  }
 };
 
-// What the runs of all maps need, made once per unit.
-struct Prepared {
-  std::vector<task::Example> examples;  // in the order of unit.examples
-  std::vector<engine::SequenceRequest> requests;
-};
+Result<std::optional<text::ChatTemplate>> load_chat(const std::string& dir) {
+  auto chat = text::ChatTemplate::load(dir);
+  if (chat.ok()) return std::optional<text::ChatTemplate>(std::move(chat).value());
+  // A template that cannot be used matters only to tasks that need one.
+  log::debug("worker", chat.error().message);
+  return std::optional<text::ChatTemplate>();
+}
 
 }  // namespace
 
@@ -49,23 +57,21 @@ struct EngineRunner::State {
   std::optional<Model> model;
   std::map<std::string, std::unique_ptr<task::Task>> tasks;  // by protocol hash
 
-  Result<const task::Task*> open_task(const TaskProtocol& protocol);
+  // Of the folder that a unit was last about; read for `describe` without the model.
+  std::string tokenizer_dir;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+
+  Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& dir);
+  Result<const task::Task*> open_task(const wire::Unit& unit);
   Status load_model(const wire::Unit& unit);
   Result<wire::UnitResult> describe(const wire::Unit& unit, UnitCounters& counters,
                                     const std::atomic<bool>& cancel);
   Result<wire::UnitResult> measure(const wire::Unit& unit, UnitCounters& counters,
                                    const std::atomic<bool>& cancel);
-  Result<Prepared> prepare(const wire::Unit& unit, const task::Task& task) const;
-  Result<engine::SequenceRequest> request(const wire::Unit& unit, int64_t example,
-                                          const std::string& prompt) const;
   Status check_maps(const wire::Unit& unit) const;
   Result<std::vector<wire::MapMeasurements>> measure_maps(const wire::Unit& unit,
-                                                          const task::Task& task,
-                                                          const Prepared& prepared,
+                                                          const ExampleRuns& runs,
                                                           engine::RunOptions run);
-  Result<Measurement> measurement(const wire::Unit& unit, int64_t index, const task::Task& task,
-                                  const Prepared& prepared,
-                                  const engine::SequenceOutput& output) const;
 };
 
 EngineRunner::EngineRunner(const EngineRunnerOptions& options) : state_(std::make_unique<State>()) {
@@ -85,10 +91,27 @@ wire::UnitResult EngineRunner::run(const wire::Unit& unit, UnitCounters& counter
   return failed;
 }
 
-Result<const task::Task*> EngineRunner::State::open_task(const TaskProtocol& protocol) {
-  std::unique_ptr<task::Task>& task = tasks[protocol_hash(protocol, RunMode::generate)];
+Result<std::shared_ptr<const text::Tokenizer>> EngineRunner::State::tokenizer_of(
+    const std::string& dir) {
+  if (!tokenizer || tokenizer_dir != dir) {
+    KVSWEEP_ASSIGN(text::Tokenizer loaded, text::Tokenizer::load(dir));
+    tokenizer = std::make_shared<const text::Tokenizer>(std::move(loaded));
+    tokenizer_dir = dir;
+  }
+  return tokenizer;
+}
+
+Result<const task::Task*> EngineRunner::State::open_task(const wire::Unit& unit) {
+  task::TaskInputs inputs{.data_dir = options.data_dir};
+  std::string key = protocol_hash(unit.protocol, RunMode::generate);
+  const Result<TaskInfo> info = task_info(unit.protocol.name);
+  if (info.ok() && info->needs_tokenizer) {
+    KVSWEEP_ASSIGN(inputs.tokenizer, tokenizer_of(unit.model_dir));
+    key += "@" + unit.model_hash + "@" + unit.model_dir;
+  }
+  std::unique_ptr<task::Task>& task = tasks[key];
   if (!task) {
-    KVSWEEP_ASSIGN(task, task::open_task(protocol, options.data_dir));
+    KVSWEEP_ASSIGN(task, task::open_task(unit.protocol, inputs));
   }
   return static_cast<const task::Task*>(task.get());
 }
@@ -96,7 +119,7 @@ Result<const task::Task*> EngineRunner::State::open_task(const TaskProtocol& pro
 Result<wire::UnitResult> EngineRunner::State::describe(const wire::Unit& unit,
                                                        UnitCounters& counters,
                                                        const std::atomic<bool>& cancel) {
-  KVSWEEP_ASSIGN(const task::Task* const task, open_task(unit.protocol));
+  KVSWEEP_ASSIGN(const task::Task* const task, open_task(unit));
   wire::Description description{.examples = task->size()};
   counters.total = task->size();
   for (int64_t index = 0; index < task->size(); ++index) {
@@ -126,14 +149,16 @@ Status EngineRunner::State::load_model(const wire::Unit& unit) {
   if (options.cache_budget_bytes > 0) {
     engine_options.cache_budget_bytes = options.cache_budget_bytes;
   }
-  KVSWEEP_ASSIGN(text::Tokenizer tokenizer, text::Tokenizer::load(unit.model_dir));
+  tokenizer.reset();  // the folder may hold other files than when it was read
+  KVSWEEP_ASSIGN(const auto texts, tokenizer_of(unit.model_dir));
+  KVSWEEP_ASSIGN(auto chat, load_chat(unit.model_dir));
   KVSWEEP_ASSIGN(engine::Engine engine, engine::Engine::load(unit.model_dir, engine_options));
-  if (tokenizer.vocab_size() > engine.vocab_size()) {
+  if (texts->vocab_size() > engine.vocab_size()) {
     return bad_input(fmt::format(
         "the tokenizer of {} has {} tokens and its model {}: they do not belong together",
-        unit.model_dir, tokenizer.vocab_size(), engine.vocab_size()));
+        unit.model_dir, texts->vocab_size(), engine.vocab_size()));
   }
-  model.emplace(Model{unit.model_dir, hash, std::move(engine), std::move(tokenizer)});
+  model.emplace(Model{unit.model_dir, hash, std::move(engine), texts, std::move(chat)});
   log::info("worker", fmt::format("loaded {} ({} layers)", unit.model_dir,
                                   model->engine.geometry().num_layers()));
   return {};
@@ -142,56 +167,23 @@ Status EngineRunner::State::load_model(const wire::Unit& unit) {
 Result<wire::UnitResult> EngineRunner::State::measure(const wire::Unit& unit,
                                                       UnitCounters& counters,
                                                       const std::atomic<bool>& cancel) {
-  counters.total = static_cast<int64_t>(unit.examples.size() * unit.maps.size());
-  KVSWEEP_ASSIGN(const task::Task* const task, open_task(unit.protocol));
   KVSWEEP_TRY(load_model(unit));
-  KVSWEEP_ASSIGN(const Prepared prepared, prepare(unit, *task));
+  KVSWEEP_ASSIGN(const task::Task* const task, open_task(unit));
+  KVSWEEP_ASSIGN(const ExampleRuns runs, ExampleRuns::make(unit, *task, model->text()));
+  counters.total = static_cast<int64_t>(runs.requests().size() * unit.maps.size());
   wire::UnitResult result;
   result.model_hash = unit.model_hash;
   result.protocol_hash = protocol_hash(unit.protocol, unit.mode);
   result.base = unit.base;
   result.batch_invariant = model->engine.batch_invariant();
   engine::RunOptions run{
-      .base = unit.base, .eos_ids = model->tokenizer.eos_ids(), .cancel = &cancel};
+      .base = unit.base, .eos_ids = model->tokenizer->eos_ids(), .cancel = &cancel};
   run.progress = [&](int64_t finished, int64_t tokens) {
     counters.done = finished;
     counters.tokens = tokens;
   };
-  KVSWEEP_ASSIGN(result.maps, measure_maps(unit, *task, prepared, std::move(run)));
+  KVSWEEP_ASSIGN(result.maps, measure_maps(unit, runs, std::move(run)));
   return result;
-}
-
-Result<Prepared> EngineRunner::State::prepare(const wire::Unit& unit,
-                                              const task::Task& task) const {
-  Prepared prepared;
-  for (int64_t index : unit.examples) {
-    KVSWEEP_ASSIGN(task::Example example, task.example(index));
-    KVSWEEP_ASSIGN(engine::SequenceRequest sequence, request(unit, index, example.prompt));
-    prepared.examples.push_back(std::move(example));
-    prepared.requests.push_back(std::move(sequence));
-  }
-  return prepared;
-}
-
-Result<engine::SequenceRequest> EngineRunner::State::request(const wire::Unit& unit,
-                                                             int64_t example,
-                                                             const std::string& prompt) const {
-  engine::SequenceRequest sequence;
-  KVSWEEP_ASSIGN(sequence.prompt, model->tokenizer.encode(prompt, true));
-  if (unit.mode == RunMode::generate) {
-    sequence.max_new_tokens = unit.protocol.max_new_tokens;
-    const auto draft = unit.drafts.find(example);
-    if (draft != unit.drafts.end()) sequence.draft = draft->second;
-    return sequence;
-  }
-  const auto it = unit.references.find(example);
-  if (it == unit.references.end() || it->second.tokens.empty()) {
-    return bad_input(fmt::format(
-        "example {} is to be teacher-forced, but the lease carries no baseline output for it",
-        example));
-  }
-  sequence.reference = it->second.tokens;
-  return sequence;
 }
 
 Status EngineRunner::State::check_maps(const wire::Unit& unit) const {
@@ -208,54 +200,20 @@ Status EngineRunner::State::check_maps(const wire::Unit& unit) const {
 }
 
 Result<std::vector<wire::MapMeasurements>> EngineRunner::State::measure_maps(
-    const wire::Unit& unit, const task::Task& task, const Prepared& prepared,
-    engine::RunOptions run) {
+    const wire::Unit& unit, const ExampleRuns& runs, engine::RunOptions run) {
   KVSWEEP_TRY(check_maps(unit));
   if (unit.mode == RunMode::generate) {
     run.stop = [&](int64_t index, const std::vector<int32_t>& tokens) {
-      return ends_with_stop(model->tokenizer, tokens, prepared.examples[index].stops);
+      return runs.ends(index, tokens);
     };
   }
-  KVSWEEP_ASSIGN(const auto outputs, model->engine.run(unit.maps, prepared.requests, run));
+  KVSWEEP_ASSIGN(const auto outputs, model->engine.run(unit.maps, runs.requests(), run));
   std::vector<wire::MapMeasurements> measured;
   for (size_t map = 0; map < outputs.size(); ++map) {
-    measured.push_back({.map_id = map_id(unit.maps[map])});
-    for (size_t i = 0; i < outputs[map].size(); ++i) {
-      KVSWEEP_ASSIGN(Measurement m,
-                     measurement(unit, static_cast<int64_t>(i), task, prepared, outputs[map][i]));
-      measured.back().measurements.push_back(std::move(m));
-    }
+    KVSWEEP_ASSIGN(auto measurements, runs.measurements(outputs[map]));
+    measured.push_back({map_id(unit.maps[map]), std::move(measurements)});
   }
   return measured;
-}
-
-Result<Measurement> EngineRunner::State::measurement(const wire::Unit& unit, int64_t index,
-                                                     const task::Task& task,
-                                                     const Prepared& prepared,
-                                                     const engine::SequenceOutput& output) const {
-  const task::Example& example = prepared.examples[index];
-  const engine::SequenceRequest& sequence = prepared.requests[index];
-  Measurement m{.example = unit.examples[index], .example_hash = example.hash};
-  m.prompt_tokens = static_cast<int64_t>(sequence.prompt.size());
-  m.cache_bytes = output.cache_bytes;
-  m.timings = {output.prefill_ms, output.decode_ms};
-  m.draft = output.draft;
-  if (unit.mode == RunMode::forced) {
-    m.output_tokens = static_cast<int64_t>(sequence.reference.size());
-    m.token_agreement = output.token_agreement;
-    m.kl = output.kl;
-    m.nll = output.nll;
-    return m;
-  }
-  KVSWEEP_ASSIGN(const std::string text, model->tokenizer.decode(output.tokens, true));
-  m.text = task::cut_at_stops(text, example.stops);
-  m.tokens = output.tokens;
-  m.output_tokens = static_cast<int64_t>(output.tokens.size());
-  const task::Score score = task.score(example, m.text);
-  m.answer = score.answer;
-  m.exact_match = score.exact_match;
-  m.strict_match = score.strict_match;
-  return m;
 }
 
 }  // namespace kvsweep::service

@@ -93,11 +93,17 @@ Status write_corpus(const CorpusOptions& options, std::ostream& out) {
 Status write_examples(const Task& task, int64_t count, std::ostream& out) {
   for (int64_t i = 0; i < std::min(count, task.size()) && out; ++i) {
     KVSWEEP_ASSIGN(const Example example, task.example(i));
-    const Json line = {{"index", i},
-                       {"hash", example.hash},
-                       {"prompt", example.prompt},
-                       {"stops", example.stops},
-                       {"gold", example.gold}};
+    Json line = {{"index", i},
+                 {"hash", example.hash},
+                 {"prompt", example.prompt},
+                 {"stops", example.stops},
+                 {"golds", example.golds}};
+    for (const text::ChatMessage& turn : example.turns) {
+      line["turns"].push_back({{"role", turn.role}, {"content", turn.content}});
+    }
+    if (!example.answer_prefix.empty()) line["answer_prefix"] = example.answer_prefix;
+    if (!example.choices.empty()) line["choices"] = example.choices;
+    if (!example.tokens.empty()) line["tokens"] = example.tokens;
     out << line.dump() << '\n';
   }
   return flushed(out);

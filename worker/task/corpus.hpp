@@ -31,7 +31,8 @@ const std::vector<std::string>& corpus_kinds();
 Status write_corpus(const CorpusOptions& options, std::ostream& out);
 
 // The first `count` examples of a task (all of them when it has fewer), one JSON object a line:
-// {"index", "hash", "prompt", "stops", "gold"}. Error: a failed write (io).
+// {"index", "hash", "prompt", "stops", "golds"}, and "turns", "answer_prefix", "choices" and
+// "tokens" where the example has them. Error: a failed write (io).
 Status write_examples(const Task& task, int64_t count, std::ostream& out);
 
 }  // namespace kvsweep::task

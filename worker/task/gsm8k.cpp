@@ -1,6 +1,6 @@
-// GSM8K (Cobbe et al., arXiv 2110.14168) in the text form of lm-evaluation-harness 0.4, task gsm8k
-// version 3.0: prompts, stops, filters and shots equal to it. Data: DATA_DIR/gsm8k/train.jsonl and
-// test.jsonl, as published.
+// GSM8K (Cobbe et al., arXiv 2110.14168) as in lm-evaluation-harness 0.4, task gsm8k version 3.0:
+// prompts, stops, filters and shots equal to it, in all its forms. Data: DATA_DIR/gsm8k/train.jsonl
+// and test.jsonl, as published.
 //
 // Shots. lm-eval keeps one random.Random(1234) per task and calls sample(train, shots) once for
 // each evaluated document, in order; so example i has the i-th sample, however many are evaluated.
@@ -17,16 +17,6 @@ namespace kvsweep::task {
 namespace {
 
 constexpr uint32_t kFewShotSeed = 1234;
-
-Result<std::shared_ptr<const Problems>> read_split(const std::string& data_dir,
-                                                   const std::string& split) {
-  const std::string path = data_dir + "/gsm8k/" + split + ".jsonl";
-  Result<Problems> problems = read_problems(path);
-  if (problems.ok()) return std::make_shared<const Problems>(std::move(problems).value());
-  if (problems.error().code != ErrorCode::not_found) return problems.error();
-  return not_found(path + " does not exist; give the folder that holds gsm8k/train.jsonl and " +
-                   "gsm8k/test.jsonl with --data-dir or KVSWEEP_DATA_DIR");
-}
 
 Status check_shots(const TaskProtocol& protocol, size_t pool) {
   const size_t available = pool - (protocol.split == "train" ? 1 : 0);
@@ -52,26 +42,21 @@ std::vector<std::vector<uint32_t>> draw_shots(size_t examples, size_t pool, int 
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> open_gsm8k(const TaskProtocol& protocol,
-                                         const std::string& data_dir) {
-  if (data_dir.empty()) {
-    return bad_input(
-        "task gsm8k needs its data set: give the folder that holds gsm8k/train.jsonl and "
-        "gsm8k/test.jsonl with --data-dir or KVSWEEP_DATA_DIR");
-  }
-  KVSWEEP_ASSIGN(const auto problems, read_split(data_dir, protocol.split));
+Result<std::unique_ptr<Task>> open_gsm8k(const TaskProtocol& protocol, const TaskInputs& inputs) {
+  const std::string& data_dir = inputs.data_dir;
+  KVSWEEP_ASSIGN(const auto problems, read_published(data_dir, protocol.split));
   const bool from_pool = protocol.split == "train";
   std::shared_ptr<const Problems> pool = problems;
   std::vector<std::vector<uint32_t>> shots;
   if (protocol.shots > 0) {
     if (!from_pool) {
-      KVSWEEP_ASSIGN(pool, read_split(data_dir, "train"));
+      KVSWEEP_ASSIGN(pool, read_published(data_dir, "train"));
     }
     KVSWEEP_TRY(check_shots(protocol, pool->size()));
     shots = draw_shots(problems->size(), pool->size(), protocol.shots, from_pool);
   }
   return std::unique_ptr<Task>(
-      std::make_unique<MathTask>("gsm8k/" + protocol.split, problems, pool, std::move(shots)));
+      std::make_unique<MathTask>(MathTaskParts{protocol, problems, pool, std::move(shots)}));
 }
 
 }  // namespace kvsweep::task

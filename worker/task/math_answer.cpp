@@ -50,12 +50,22 @@ void erase_final_dot(std::string& text) {
 
 }  // namespace
 
-std::string few_shot_prompt(std::span<const Problem* const> shots, const std::string& question) {
+const MathStyle& gsm8k_style() {
+  static const MathStyle kStyle = {"Question: ", "\nAnswer:", " ", math_stops(), strict_match};
+  return kStyle;
+}
+
+std::string asked(const MathStyle& style, const std::string& question) {
+  return style.before + question + style.after;
+}
+
+std::string few_shot_prompt(std::span<const Problem* const> shots, const std::string& question,
+                            const MathStyle& style) {
   std::string prompt;
   for (const Problem* shot : shots) {
-    prompt += "Question: " + shot->question + "\nAnswer: " + shot->answer + "\n\n";
+    prompt += asked(style, shot->question) + style.delimiter + shot->answer + "\n\n";
   }
-  return prompt + "Question: " + question + "\nAnswer:";
+  return prompt + asked(style, question);
 }
 
 const std::vector<std::string>& math_stops() {
@@ -72,6 +82,32 @@ std::string strict_match(std::string_view text) {
     if (end > body) return std::string(text.substr(begin, end - begin));
   }
   return std::string(kInvalidAnswer);
+}
+
+std::string strict_match_cot(std::string_view text) {
+  constexpr std::string_view kLead = "The answer is ";
+  for (size_t lead = text.find(kLead); lead != std::string_view::npos;
+       lead = text.find(kLead, lead + 1)) {
+    const size_t begin = lead + kLead.size();
+    const size_t body = begin + (begin < text.size() && text[begin] == '-' ? 1 : 0);
+    size_t end = run_end(text, body, is_number_char);
+    if (end == text.size() || text[end] == '\n') --end;  // the wildcard takes the last character
+    if (end > body && end < text.size()) return std::string(text.substr(begin, end - begin));
+  }
+  return std::string(kInvalidAnswer);
+}
+
+std::string strict_match_llama(std::string_view text) {
+  constexpr std::string_view kLead = "The final answer is ";
+  std::string_view last = kInvalidAnswer;
+  for (size_t lead = text.find(kLead); lead != std::string_view::npos;
+       lead = text.find(kLead, lead + 1)) {
+    const size_t begin = lead + kLead.size();
+    if (begin == text.size()) break;
+    const size_t end = flexible_end(text, begin);
+    if (end > begin) last = text.substr(begin, end - begin);
+  }
+  return std::string(last);
 }
 
 std::string flexible_extract(std::string_view text) {
@@ -101,13 +137,13 @@ std::string cleaned_answer(std::string_view text) {
   return clean;
 }
 
-Score score_math(const std::string& gold, const std::string& output) {
-  const std::string text = cut_at_stops(output, math_stops());
+Score score_math(const std::string& gold, const std::string& output, const MathStyle& style) {
+  const std::string text = cut_at_stops(output, style.stops);
   const std::string truth = cleaned_answer(gold);
   Score score;
   score.answer = cleaned_answer(flexible_extract(text));
   score.exact_match = score.answer == truth ? 1 : 0;
-  score.strict_match = cleaned_answer(strict_match(text)) == truth ? 1 : 0;
+  score.strict_match = cleaned_answer(style.strict(text)) == truth ? 1 : 0;
   return score;
 }
 

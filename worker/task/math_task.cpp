@@ -1,35 +1,55 @@
 #include "worker/task/math_task.hpp"
 
 namespace kvsweep::task {
+namespace {
 
-MathTask::MathTask(std::string name, std::shared_ptr<const Problems> problems,
-                   std::shared_ptr<const Problems> shot_pool,
-                   std::vector<std::vector<uint32_t>> shots)
-    : name_(std::move(name)),
-      problems_(std::move(problems)),
-      shot_pool_(std::move(shot_pool)),
-      shots_(std::move(shots)) {}
+// Python's strip() of ASCII text.
+std::string stripped(const std::string& text) {
+  constexpr const char* kBlanks = " \t\n\r\v\f";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+}  // namespace
+
+std::vector<const Problem*> MathTask::shots_of(int64_t index) const {
+  std::vector<const Problem*> shots;
+  if (parts_.shots.empty()) return shots;
+  const size_t list = parts_.shots.size() == 1 ? 0 : static_cast<size_t>(index);
+  for (const uint32_t row : parts_.shots[list]) shots.push_back(&(*parts_.shot_pool)[row]);
+  return shots;
+}
+
+std::string MathTask::gold_of(const Problem& problem) const {
+  if (!parts_.gold_is_number) return problem.answer;
+  const size_t mark = problem.answer.rfind("####");
+  return stripped(mark == std::string::npos ? problem.answer : problem.answer.substr(mark + 4));
+}
 
 Result<Example> MathTask::example(int64_t index) const {
-  if (index < 0 || index >= size()) {
-    return bad_input(name_ + " has no example " + std::to_string(index) + "; it has " +
-                     std::to_string(size()) + ", counted from 0");
-  }
-  const Problem& problem = (*problems_)[static_cast<size_t>(index)];
-  std::vector<const Problem*> shots;
-  if (!shots_.empty()) {
-    for (uint32_t row : shots_[static_cast<size_t>(index)]) shots.push_back(&(*shot_pool_)[row]);
-  }
+  if (index < 0 || index >= size()) return no_example(parts_.protocol, index, size());
+  const Problem& problem = (*parts_.problems)[static_cast<size_t>(index)];
+  const std::vector<const Problem*> shots = shots_of(index);
   Example example;
-  example.prompt = few_shot_prompt(shots, problem.question);
-  example.stops = math_stops();
-  example.gold = problem.answer;
+  if (parts_.protocol.form == TaskForm::multiturn) {
+    for (const Problem* shot : shots) {
+      example.turns.push_back({"user", asked(*parts_.style, shot->question)});
+      example.turns.push_back({"assistant", shot->answer});
+    }
+    example.prompt = asked(*parts_.style, problem.question);
+  } else {
+    example.prompt = few_shot_prompt(shots, problem.question, *parts_.style);
+  }
+  example.truncation = Truncation::left;
+  example.stops = parts_.style->stops;
+  example.golds = {gold_of(problem)};
   example.hash = example_hash(example);
   return example;
 }
 
 Score MathTask::score(const Example& example, const std::string& output) const {
-  return score_math(example.gold, output);
+  return score_math(example.golds.front(), output, *parts_.style);
 }
 
 }  // namespace kvsweep::task

@@ -13,23 +13,33 @@ namespace kvsweep::task {
 
 using Problems = std::vector<Problem>;
 
-// Immutable; const methods are thread-safe.
+struct MathTaskParts {
+  TaskProtocol protocol;
+  std::shared_ptr<const Problems> problems;
+  std::shared_ptr<const Problems> shot_pool;
+  // shots[i] holds the rows of `shot_pool` in the prompt of example i, in order; a single list is
+  // that of all examples; empty means no shots.
+  std::vector<std::vector<uint32_t>> shots;
+  const MathStyle* style = &gsm8k_style();  // outlives the task
+  bool gold_is_number = false;  // what follows the last "####" of the answer, without blanks
+};
+
+// Immutable; const methods are thread-safe. Forms: text and chat have shots and question in one
+// text; in multiturn each shot is a message and its answer, without the delimiter (lm-eval's
+// fewshot_as_multiturn). Prompts that are too long lose their beginning, as in lm-eval.
 class MathTask final : public Task {
  public:
-  // `shots[i]` holds the rows of `shot_pool` in the prompt of example i, in order; an empty `shots`
-  // means no shots. `name` ("gsm8k/test") starts error messages.
-  MathTask(std::string name, std::shared_ptr<const Problems> problems,
-           std::shared_ptr<const Problems> shot_pool, std::vector<std::vector<uint32_t>> shots);
+  explicit MathTask(MathTaskParts parts) : parts_(std::move(parts)) {}
 
-  int64_t size() const override { return static_cast<int64_t>(problems_->size()); }
+  int64_t size() const override { return static_cast<int64_t>(parts_.problems->size()); }
   Result<Example> example(int64_t index) const override;
   Score score(const Example& example, const std::string& output) const override;
 
  private:
-  std::string name_;
-  std::shared_ptr<const Problems> problems_;
-  std::shared_ptr<const Problems> shot_pool_;
-  std::vector<std::vector<uint32_t>> shots_;
+  std::vector<const Problem*> shots_of(int64_t index) const;
+  std::string gold_of(const Problem& problem) const;
+
+  MathTaskParts parts_;
 };
 
 }  // namespace kvsweep::task

@@ -14,4 +14,8 @@ namespace kvsweep::task {
 // is not UTF-8. A file without a problem is an error.
 Result<Problems> read_problems(const std::string& path);
 
+// DATA_DIR/gsm8k/SPLIT.jsonl. not_found says which files the folder should hold.
+Result<std::shared_ptr<const Problems>> read_published(const std::string& data_dir,
+                                                       const std::string& split);
+
 }  // namespace kvsweep::task

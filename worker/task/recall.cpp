@@ -30,10 +30,7 @@ class Recall final : public Task {
   int64_t size() const override { return kSplitSize; }
 
   Result<Example> example(int64_t index) const override {
-    if (index < 0 || index >= size()) {
-      return bad_input("recall/" + protocol_.split + " has no example " + std::to_string(index) +
-                       "; it has " + std::to_string(size()) + ", counted from 0");
-    }
+    if (index < 0 || index >= size()) return no_example(protocol_, index, size());
     Rng rng(static_cast<uint64_t>(protocol_.seed), "recall/" + protocol_.split,
             static_cast<uint64_t>(index) << kDrawBits);
     RecallFacts facts(facts_in(protocol_.length), rng);
@@ -44,7 +41,7 @@ class Recall final : public Task {
   }
 
   Score score(const Example& example, const std::string& output) const override {
-    return score_math(example.gold, output);
+    return score_math(example.golds.front(), output);
   }
 
  private:
@@ -62,7 +59,7 @@ class Recall final : public Task {
     Example example;
     example.prompt = few_shot_prompt(shots, asked.back().question);
     example.stops = math_stops();
-    example.gold = asked.back().answer;
+    example.golds = {asked.back().answer};
     example.hash = example_hash(example);
     return example;
   }
@@ -75,7 +72,7 @@ class Recall final : public Task {
 }  // namespace
 
 Result<std::unique_ptr<Task>> open_recall(const TaskProtocol& protocol,
-                                          const std::string& /*data_dir*/) {
+                                          const TaskInputs& /*inputs*/) {
   KVSWEEP_ASSIGN(const TaskInfo info, task_info(protocol.name));
   KVSWEEP_TRY(check_recall_length(protocol.length));
   const int facts = facts_in(protocol.length);

@@ -60,7 +60,7 @@ std::vector<uint32_t> draw_rows(Rng& rng, size_t pool, int count, std::optional<
 }  // namespace
 
 Result<std::unique_ptr<Task>> open_word_problems(const TaskProtocol& protocol,
-                                                 const std::string& /*data_dir*/) {
+                                                 const TaskInputs& /*inputs*/) {
   KVSWEEP_ASSIGN(const TaskInfo info, task_info(protocol.name));
   const std::vector<std::string> splits = split(info.splits, ',');
   const auto seed = static_cast<uint64_t>(protocol.seed);
@@ -76,8 +76,8 @@ Result<std::unique_ptr<Task>> open_word_problems(const TaskProtocol& protocol,
                                 from_pool ? std::optional<size_t>(i) : std::nullopt));
     }
   }
-  return std::unique_ptr<Task>(std::make_unique<MathTask>("word_problems/" + protocol.split,
-                                                          problems, pool, std::move(shots)));
+  return std::unique_ptr<Task>(
+      std::make_unique<MathTask>(MathTaskParts{protocol, problems, pool, std::move(shots)}));
 }
 
 }  // namespace kvsweep::task

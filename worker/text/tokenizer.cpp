@@ -69,6 +69,7 @@ struct Tokenizer::State {
   int64_t vocab_size = 0;
   std::vector<int32_t> eos_ids;
   std::string eos_text;
+  std::optional<int32_t> text_start;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -91,6 +92,14 @@ Result<Tokenizer> Tokenizer::load(const std::string& model_dir) {
     return kvs_tokenizer_token_id(state->handle.get(), token.data(), token.size());
   };
   KVSWEEP_ASSIGN(state->eos_ids, read_eos_ids(model_dir, state->vocab_size, lookup));
+  KVSWEEP_ASSIGN(const auto special, read_special_tokens(model_dir));
+  const auto bos = special.find("bos_token");
+  const int64_t bos_id = bos == special.end() ? -1 : lookup(bos->second);
+  if (bos_id >= 0) {
+    state->text_start = static_cast<int32_t>(bos_id);
+  } else if (!state->eos_ids.empty()) {
+    state->text_start = state->eos_ids.front();
+  }
   Tokenizer tokenizer(std::move(state));
   if (!tokenizer.eos_ids().empty()) {
     KVSWEEP_ASSIGN(tokenizer.state_->eos_text, tokenizer.decode({tokenizer.eos_ids()[0]}, false));
@@ -155,6 +164,10 @@ int64_t Tokenizer::vocab_size() const {
 const std::vector<int32_t>& Tokenizer::eos_ids() const {
   return state_->eos_ids;
 }
+std::optional<int32_t> Tokenizer::text_start() const {
+  return state_->text_start;
+}
+
 std::string Tokenizer::eos_text() const {
   return state_->eos_text;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Tokenizer {
   std::string kind() const;    // "BPE, byte-level"
   int64_t vocab_size() const;  // highest id + 1, added tokens included
   const std::vector<int32_t>& eos_ids() const;
+  // What stands before the first token of a text that is scored: BOS, whether or not `encode` adds
+  // it, else the first end-of-sequence id; nullopt when there is neither (lm-eval's prefix token).
+  std::optional<int32_t> text_start() const;
   std::string eos_text() const;  // of the first end-of-sequence id; "" when there is none
 
  private:

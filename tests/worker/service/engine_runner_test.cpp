@@ -127,7 +127,7 @@ TEST_F(EngineRunnerTest, DescribesTheTaskWithoutAModel) {
   const wire::UnitResult result = run(work);
   ASSERT_FALSE(result.failure) << result.failure->message;
   ASSERT_TRUE(result.description);
-  const auto task = std::move(task::open_task(protocol_, "").value());
+  const auto task = std::move(task::open_task(protocol_, {}).value());
   ASSERT_EQ(result.description->examples, task->size());
   for (const int64_t index : {int64_t{0}, task->size() - 1}) {
     EXPECT_EQ(result.description->example_hashes[index], task->example(index)->hash);
@@ -168,7 +168,7 @@ TEST_F(EngineRunnerTest, GeneratesAndScores) {
   EXPECT_EQ(counters_.total, 3);
   EXPECT_GT(counters_.tokens, 0);
 
-  const auto task = std::move(task::open_task(protocol_, "").value());
+  const auto task = std::move(task::open_task(protocol_, {}).value());
   const auto tokenizer = text::Tokenizer::load(model());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   for (size_t i = 0; i < 3; ++i) {

@@ -19,7 +19,7 @@ TEST(ReferencePrompts, RecallFillsItsLength) {
   for (int length : {34, 64, 255, 256, 512, 1024, 1078}) {
     TaskProtocol protocol = testing::protocol_of("recall", "report", 0);
     protocol.length = length;
-    const auto task = open_task(protocol, "").value();
+    const auto task = open_task(protocol, {}).value();
     for (int64_t i = 0; i < 20; ++i) {
       const auto tokens = reference.encode(task->example(i).value().prompt, true).value();
       EXPECT_LE(static_cast<int>(tokens.size()), length);
@@ -32,9 +32,9 @@ TEST(ReferencePrompts, RecallFillsItsLength) {
 void expect_answers_fit(const std::string& name) {
   const text::Tokenizer reference = tokenizer();
   const TaskProtocol protocol = testing::protocol_of(name, "report", 0);
-  const auto task = open_task(protocol, "").value();
+  const auto task = open_task(protocol, {}).value();
   for (int64_t i = 0; i < task->size(); ++i) {
-    const std::string answer = " " + task->example(i).value().gold + "\n";
+    const std::string answer = " " + task->example(i).value().golds.front() + "\n";
     const auto tokens = reference.encode(answer, false).value();
     EXPECT_LE(static_cast<int>(tokens.size()), protocol.max_new_tokens) << name << " " << i;
   }

@@ -48,7 +48,7 @@ TEST_P(TrainingTexts, NeverMeetASearchOrReportExample) {
       for (int length : recall ? std::vector<int>{34, 256, 512, 1024} : std::vector<int>{0}) {
         TaskProtocol protocol = protocol_of(GetParam().kind, split, 0, seed);
         protocol.length = length;
-        const auto task = open_task(protocol, "").value();
+        const auto task = open_task(protocol, {}).value();
         for (int64_t i = 0; i < task->size(); ++i) {
           const std::string prompt = task->example(i).value().prompt;
           const size_t begin = std::string("Question: ").size();
@@ -94,7 +94,7 @@ TEST(Corpus, SeedsGiveOtherTextsAndTheSameSeedTheSame) {
 }
 
 TEST(Corpus, ExamplesAreWrittenAsTheyAreAsked) {
-  const auto task = open_task(protocol_of("word_problems", "report", 2), "").value();
+  const auto task = open_task(protocol_of("word_problems", "report", 2), {}).value();
   std::ostringstream out;
   ASSERT_TRUE(write_examples(*task, 3, out).ok());
   std::istringstream text(out.str());
@@ -104,7 +104,7 @@ TEST(Corpus, ExamplesAreWrittenAsTheyAreAsked) {
     const Example example = task->example(index).value();
     EXPECT_EQ(json["index"], index);
     EXPECT_EQ(json["prompt"], example.prompt);
-    EXPECT_EQ(json["gold"], example.gold);
+    EXPECT_EQ(json["golds"], Json(example.golds));
     EXPECT_EQ(json["hash"], example.hash);
     EXPECT_EQ(json["stops"].get<std::vector<std::string>>(), example.stops);
   }

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using testing::protocol_of;
 
 Result<std::unique_ptr<Task>> open(const std::string& dir, const std::string& split, int shots) {
-  return open_task(protocol_of("gsm8k", split, shots), dir);
+  return open_task(protocol_of("gsm8k", split, shots), {.data_dir = dir});
 }
 
 class Gsm8kData : public ::testing::Test {
@@ -75,7 +75,7 @@ TEST_F(Gsm8kData, GoldAnswersScoreOneWithBothFilters) {
     int strict = 0;
     for (int64_t i = 0; i < task->size(); ++i) {
       const Example example = task->example(i).value();
-      const Score score = task->score(example, " " + example.gold);
+      const Score score = task->score(example, " " + example.golds.front());
       exact += score.exact_match == 1;
       strict += score.strict_match == 1;
     }

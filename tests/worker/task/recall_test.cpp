@@ -59,7 +59,7 @@ std::string asked(const std::string& prompt) {
 
 TEST(Recall, EveryAnswerStandsInThePrompt) {
   for (int length : {34, 64, 256, 512, 1078}) {
-    const auto task = open_task(recall("report", length, 0, 3), "").value();
+    const auto task = open_task(recall("report", length, 0, 3), {}).value();
     ASSERT_EQ(task->size(), 2000);
     std::set<int> depths;
     for (int64_t i = 0; i < 200; ++i) {
@@ -68,7 +68,7 @@ TEST(Recall, EveryAnswerStandsInThePrompt) {
       ASSERT_EQ(static_cast<int>(facts.size()), facts_in(length));
       const std::string key = asked(example.prompt);
       const std::string& code = facts.at(key);
-      EXPECT_EQ(example.gold, "The code of " + key + " is " + code + ".\n#### " + code);
+      EXPECT_EQ(example.golds.front(), "The code of " + key + " is " + code + ".\n#### " + code);
       EXPECT_TRUE(example.prompt.ends_with("?\nAnswer:"));
       std::set<std::string> codes;
       for (const auto& [name, value] : facts) codes.insert(value);
@@ -80,7 +80,7 @@ TEST(Recall, EveryAnswerStandsInThePrompt) {
 }
 
 TEST(Recall, ShotsAskForOtherFactsOfTheSameContext) {
-  const auto task = open_task(recall("search", 128, 4), "").value();
+  const auto task = open_task(recall("search", 128, 4), {}).value();
   for (int64_t i = 0; i < 100; ++i) {
     const Example example = task->example(i).value();
     const auto facts = facts_of(example.prompt);
@@ -101,7 +101,7 @@ TEST(Recall, TheFactsDecideTheSplit) {
   const std::vector<std::string> splits = {"search", "report", "train"};
   for (size_t home = 0; home < splits.size(); ++home) {
     for (int64_t seed : {0, 9}) {
-      const auto task = open_task(recall(splits[home], 64, 0, seed), "").value();
+      const auto task = open_task(recall(splits[home], 64, 0, seed), {}).value();
       for (int64_t i = 0; i < 300; ++i) {
         const std::string prompt = task->example(i).value().prompt;
         const size_t begin = std::string("Question: ").size();
@@ -114,7 +114,7 @@ TEST(Recall, TheFactsDecideTheSplit) {
 
 TEST(Recall, RefusesLengthsAndShotsThatCannotBe) {
   const auto message = [](const TaskProtocol& protocol) {
-    const auto opened = open_task(protocol, "");
+    const auto opened = open_task(protocol, {});
     return opened.ok() ? "" : opened.error().message;
   };
   EXPECT_EQ(message(recall("search", 34)), "");
@@ -131,7 +131,7 @@ TEST(Recall, RefusesLengthsAndShotsThatCannotBe) {
 
 // As for word_problems: the same bytes on every machine.
 TEST(Recall, TheSameOnEveryMachine) {
-  const auto task = open_task(recall("search", 256, 2, 1), "").value();
+  const auto task = open_task(recall("search", 256, 2, 1), {}).value();
   Sha256 digest;
   for (int64_t i = 0; i < task->size(); ++i) digest.update(task->example(i).value().hash);
   EXPECT_EQ(digest.hex(), "feba296c5952498a75b8668a2c391a7c9359fdc1f8b48168f81d678e8087d00e");

@@ -10,6 +10,7 @@
 
 #include "core/text.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/worker/task/task_testing.hpp"
 #include "worker/task/ruler/needle.hpp"
 
 namespace kvsweep::task::ruler {
@@ -24,16 +25,7 @@ Result<int64_t> quarter(const std::string& text) {
 
 class RulerTasks : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const std::filesystem::path root = dir_.path();
-    std::filesystem::create_directories(root / "ruler");
-    for (const char* kind : {"noun", "adjective", "verb"}) {
-      std::ofstream list(root / "ruler" / (std::string(kind) + "list.txt"));
-      for (int i = 100; i < 400; ++i) list << kind << i << "\n";
-    }
-    std::ofstream essay(root / "ruler" / "essay.txt");
-    for (int i = 0; i < 500; ++i) essay << "Once upon a time\nit rained " << i << " days.\n";
-  }
+  void SetUp() override { task::testing::write_tiny_ruler(dir_.path()); }
 
   static TaskProtocol protocol(const std::string& name, const std::string& split, int length) {
     TaskProtocol made;
@@ -66,11 +58,11 @@ TEST_F(RulerTasks, GoldScoresOneSilenceNothingAndAPartItsShare) {
       const Example example = task.example(i).value();
       EXPECT_TRUE(hashes.insert(example.hash).second);
       EXPECT_EQ(example.hash, example_hash(example));
-      EXPECT_LE(quarter(example.prompt).value(), length);
-      EXPECT_EQ(task.score(example, "It is " + example.gold).exact_match, 1);
+      EXPECT_LE(quarter(example.prompt + example.answer_prefix).value(), length);
+      EXPECT_EQ(task.score(example, "It is " + join(example.golds, ", ")).exact_match, 1);
       EXPECT_EQ(task.score(example, "").exact_match, 0);
       EXPECT_EQ(task.score(example, "").answer, "[invalid]");
-      const auto references = split(example.gold, '\n');
+      const std::vector<std::string>& references = example.golds;
       const Score part = task.score(example, "..." + references[0]);
       EXPECT_DOUBLE_EQ(part.exact_match, 1.0 / static_cast<double>(references.size())) << name;
       EXPECT_EQ(part.answer, references[0]);

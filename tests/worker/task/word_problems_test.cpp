@@ -17,7 +17,7 @@ namespace {
 using testing::protocol_of;
 
 std::unique_ptr<Task> open(const std::string& split, int shots, int64_t seed) {
-  return open_task(protocol_of("word_problems", split, shots, seed), "").value();
+  return open_task(protocol_of("word_problems", split, shots, seed), {}).value();
 }
 
 std::string question_of(const Example& zero_shot) {
@@ -92,10 +92,10 @@ TEST(WordProblems, EveryAnswerFollowsFromItsQuestion) {
     for (int64_t i = 0; i < task->size(); ++i) {
       const Example example = task->example(i).value();
       const std::string question = question_of(example);
-      ++by_steps[check_answer(question, example.gold)];
-      longest = std::max(longest, example.gold.size());
+      ++by_steps[check_answer(question, example.golds.front())];
+      longest = std::max(longest, example.golds.front().size());
       EXPECT_TRUE(question.ends_with("?"));
-      if (HasFailure()) FAIL() << question << "\n" << example.gold;
+      if (HasFailure()) FAIL() << question << "\n" << example.golds.front();
     }
   }
   EXPECT_EQ(by_steps.begin()->first, 1);
@@ -136,7 +136,7 @@ TEST(WordProblems, ShotsComeFromTrainAndAreNeverTheExampleItself) {
   const auto train_task = open("train", 0, 5);
   for (int64_t i = 0; i < train_task->size(); ++i) {
     const Example example = train_task->example(i).value();
-    train.insert(example.prompt + " " + example.gold);
+    train.insert(example.prompt + " " + example.golds.front());
   }
   for (const char* split : {"search", "train"}) {
     const auto task = open(split, 3, 5);

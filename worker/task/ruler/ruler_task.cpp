@@ -20,14 +20,15 @@ const std::vector<std::string>& split_names() {
 
 Example example_of(Row row) {
   Example example;
-  example.prompt = row.input + row.answer_prefix;
-  example.gold = join(row.outputs, "\n");
+  example.prompt = std::move(row.input);
+  example.answer_prefix = std::move(row.answer_prefix);
+  example.golds = std::move(row.outputs);
   example.hash = example_hash(example);
   return example;
 }
 
 Score score_of(const Example& example, const std::string& text) {
-  const std::vector<std::string> wanted = split(example.gold, '\n');
+  const std::vector<std::string>& wanted = example.golds;
   std::vector<std::string> found;
   for (const std::string& reference : wanted) {
     if (share_contained(text, {reference}) == 1) found.push_back(reference);
@@ -36,11 +37,6 @@ Score score_of(const Example& example, const std::string& text) {
   score.exact_match = share_contained(text, wanted);
   score.answer = found.empty() ? "[invalid]" : join(found, ", ");
   return score;
-}
-
-Error no_example(const TaskProtocol& protocol, int64_t index, int64_t size) {
-  return bad_input(protocol.name + "/" + protocol.split + " has no example " +
-                   std::to_string(index) + "; it has " + std::to_string(size) + ", counted from 0");
 }
 
 // The material stays where the generator looks for it.
