@@ -251,14 +251,16 @@ void StudyReader::check_disjoint(const StudySpec& spec, const SpecTask& task) {
   const TaskProtocol& search = spec.objective_task.protocol;
   const TaskProtocol& report = spec.report_tasks.back().protocol;
   const bool halves = !search.rows.empty() && !report.rows.empty() && search.rows != report.rows;
-  if (halves || search.name != report.name || search.split != report.split || search.seed != report.seed) {
+  if (halves || search.name != report.name || search.split != report.split ||
+      search.seed != report.seed) {
     return;
   }
-  context_.fail(task.place,
-                fmt::format("this report task uses the data of the search ({}, split {}); report "
-                            "on another split or seed, or give one rows: search and the other rows: "
-                            "report",
-                            report.name, report.split));
+  context_.fail(
+      task.place,
+      fmt::format("this report task uses the data of the search ({}, split {}); report "
+                  "on another split or seed, or give one rows: search and the other rows: "
+                  "report",
+                  report.name, report.split));
 }
 
 void StudyReader::check_scheme_and_limits(const StudyDraft& draft) {

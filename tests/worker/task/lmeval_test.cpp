@@ -1,4 +1,4 @@
-// GSM8K's tasks against lm-eval 0.4.13 itself (golden/lmeval.json, make_lmeval_goldens.py): prompts
+// GSM8K's tasks against lm-eval 0.4.13 (golden/lmeval.json, make_lmeval_goldens.py): prompts
 // of all test rows in every form, stops, and the filters.
 #include <gtest/gtest.h>
 
