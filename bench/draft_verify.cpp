@@ -80,7 +80,7 @@ Requests problems(const Options& options) {
                               .split = "search",
                               .shots = 2,
                               .max_new_tokens = static_cast<int>(options.fresh)};
-  const auto task = must(task::open_task(protocol, ""));
+  const auto task = must(task::open_task(protocol, {}));
   const auto tokenizer = must(text::Tokenizer::load(options.model));
   Requests list(static_cast<size_t>(options.examples));
   for (size_t i = 0; i < list.size(); ++i) {
