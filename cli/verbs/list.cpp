@@ -56,8 +56,9 @@ std::string codecs_text(const SchemeInfo& info) {
   for (const CodecInfo& codec : codecs()) {
     const bool keys = scheme.objection({codec.codec, Codec::base}).empty();
     const bool values = scheme.objection({Codec::base, codec.codec}).empty();
-    if (!values) continue;
-    names.push_back(std::string(codec.label) + (keys ? "" : " (values)"));
+    if (!keys && !values) continue;
+    const std::string side = keys && values ? "" : keys ? " (keys)" : " (values)";
+    names.push_back(std::string(codec.label) + side);
   }
   return join(names, " ");
 }
