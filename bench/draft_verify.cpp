@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bench/must.hpp"
+#include "bench/text_windows.hpp"
 #include "core/clock.hpp"
 #include "core/precision_map.hpp"
 #include "core/scheme.hpp"
@@ -92,21 +93,11 @@ Requests problems(const Options& options) {
 }
 
 Requests windows(const Options& options) {
-  std::ifstream file(options.text, std::ios::binary);
-  if (!file) fail("cannot read " + options.text);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto tokenizer = must(text::Tokenizer::load(options.model));
-  const std::vector<int32_t> tokens = must(tokenizer.encode(text, false));
-  const auto have = static_cast<int64_t>(tokens.size()) / options.prompt;
-  if (have < options.examples) {
-    fail(fmt::format("{} has {} windows of {} tokens, not {}", options.text, have, options.prompt,
-                     options.examples));
-  }
-  Requests list(static_cast<size_t>(options.examples));
-  for (size_t i = 0; i < list.size(); ++i) {
-    const auto at = tokens.begin() + static_cast<ptrdiff_t>(i) * options.prompt;
-    list[i].prompt.assign(at, at + options.prompt);
-    list[i].max_new_tokens = static_cast<int>(options.fresh);
+  Requests list;
+  for (auto& window : text_windows(options.model, options.text, options.examples, options.prompt)) {
+    engine::SequenceRequest& request = list.emplace_back();
+    request.prompt = std::move(window);
+    request.max_new_tokens = static_cast<int>(options.fresh);
   }
   return list;
 }

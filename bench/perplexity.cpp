@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/must.hpp"
+#include "bench/text_windows.hpp"
 #include "core/catalog/page_layout.hpp"
 #include "core/precision_map.hpp"
 #include "core/scheme.hpp"
@@ -65,22 +66,12 @@ Options parse(int count, char** arguments) {
 }
 
 std::vector<engine::SequenceRequest> windows(const Options& options) {
-  std::ifstream file(options.text, std::ios::binary);
-  if (!file) fail("cannot read " + options.text);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto tokenizer = must(text::Tokenizer::load(options.model));
-  const std::vector<int32_t> tokens = must(tokenizer.encode(text, false));
-  const auto have = static_cast<int64_t>(tokens.size()) / options.tokens;
-  if (have < options.windows) {
-    fail(fmt::format("{} has {} windows of {} tokens, not {}", options.text, have, options.tokens,
-                     options.windows));
-  }
-  std::vector<engine::SequenceRequest> list(static_cast<size_t>(options.windows));
-  auto at = tokens.begin();
-  for (engine::SequenceRequest& request : list) {
-    request.prompt = {*at};
-    request.reference.assign(at + 1, at + options.tokens);
-    at += options.tokens;
+  std::vector<engine::SequenceRequest> list;
+  for (const auto& window :
+       text_windows(options.model, options.text, options.windows, options.tokens)) {
+    engine::SequenceRequest& request = list.emplace_back();
+    request.prompt = {window.front()};
+    request.reference.assign(window.begin() + 1, window.end());
   }
   return list;
 }

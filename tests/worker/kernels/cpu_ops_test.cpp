@@ -1,6 +1,7 @@
 // The CPU loops of every instruction set this machine has: conversions against the codec, scores,
 // softmax and sums against double, and rows computed together against rows alone.
 #include "worker/kernels/cpu_ops.hpp"
+#include "tests/worker/kernels/isa_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,29 +18,12 @@
 namespace kvsweep::kernels {
 namespace {
 
-class CpuOpsTest : public ::testing::TestWithParam<Isa> {
+class CpuOpsTest : public testing::OnEveryIsa {
  protected:
-  void SetUp() override {
-    ops_ = cpu_ops(GetParam());
-    if (ops_ == nullptr) GTEST_SKIP() << "this processor lacks the instruction set";
-  }
-  std::vector<float> normals(size_t count) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(count);
-    for (float& v : values) v = normal(rng_);
-    return values;
-  }
-  const CpuOps* ops_ = nullptr;
-  std::mt19937_64 rng_{7};
+  CpuOpsTest() : OnEveryIsa(7) {}
 };
 
-std::string isa_name(const ::testing::TestParamInfo<Isa>& param) {
-  constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
-  return kNames[static_cast<int>(param.param)];
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, CpuOpsTest, ::testing::Values(Isa::baseline, Isa::avx2, Isa::avx512),
-                         isa_name);
+INSTANTIATE_TEST_SUITE_P(Isa, CpuOpsTest, testing::every_isa(), testing::isa_name);
 
 TEST_P(CpuOpsTest, WidensEveryPattern) {
   std::vector<uint16_t> patterns(65536);

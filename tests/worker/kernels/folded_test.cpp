@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/worker/codec/codec_cases.hpp"
+#include "tests/worker/kernels/isa_fixture.hpp"
 #include "worker/kernels/cpu_ops.hpp"
 
 namespace kvsweep::kernels {
@@ -22,31 +23,12 @@ using codec::testing::Layout;
 
 constexpr int kRows = 27;  // more than share one unpacking, and not a multiple of any block
 
-class Folded : public ::testing::TestWithParam<Isa> {
+class Folded : public testing::OnEveryIsa {
  protected:
-  void SetUp() override {
-    ops_ = cpu_ops(GetParam());
-    if (ops_ == nullptr) GTEST_SKIP() << "this processor lacks the instruction set";
-  }
-
-  std::vector<float> normals(size_t count) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(count);
-    for (float& v : values) v = normal(rng_);
-    return values;
-  }
-
-  const CpuOps* ops_ = nullptr;
-  std::mt19937_64 rng_{11};
+  Folded() : OnEveryIsa(11) {}
 };
 
-std::string isa_name(const ::testing::TestParamInfo<Isa>& param) {
-  constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
-  return kNames[static_cast<int>(param.param)];
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, Folded, ::testing::Values(Isa::baseline, Isa::avx2, Isa::avx512),
-                         isa_name);
+INSTANTIATE_TEST_SUITE_P(Isa, Folded, testing::every_isa(), testing::isa_name);
 
 // An encoded page; buffers end where it ends.
 struct Page {
