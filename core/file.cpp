@@ -86,8 +86,10 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe that nobody writes is empty, instead of never opening; then reads wait as usual.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return system_error("cannot read", path);
+  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return system_error("cannot read", path);
   if (S_ISDIR(info.st_mode)) return bad_input("cannot read " + path + ": it is a folder");

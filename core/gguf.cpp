@@ -104,7 +104,7 @@ std::string_view text_at(const uint8_t* at) {
 }  // namespace
 
 Result<std::shared_ptr<GgufMapping>> GgufMapping::map(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return cannot_read(path);
   struct stat about = {};
   const bool known = ::fstat(file, &about) == 0;

@@ -1,5 +1,6 @@
 #include "core/hash.hpp"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -66,7 +67,10 @@ std::string sha256_hex(std::string_view bytes) {
 }
 
 Result<std::string> sha256_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
+  // A pipe that nobody writes is empty, instead of never opening.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const std::unique_ptr<std::FILE, FileCloser> file(descriptor < 0 ? nullptr
+                                                                   : ::fdopen(descriptor, "rb"));
   if (!file) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io;
     return Error{code, "cannot read " + path + ": " + std::strerror(errno)};

@@ -295,8 +295,7 @@ Status check_options_matter(const SchemeOptions& options, const std::vector<Pair
   if (!grouped && options.group && *options.group != scheme.info().group) {
     return bad_input(
         "group has no effect: no pair has codes in groups of a size that can be chosen (floats "
-        "have "
-        "groups of their own); leave it out, or take pairs of integer codes");
+        "have groups of their own); leave it out, or take pairs of integer codes");
   }
   if (!counts_tokens && head_dim > 0 && scheme.group > head_dim) {
     return bad_input("group " + std::to_string(scheme.group) + " is longer than the " +
@@ -307,8 +306,7 @@ Status check_options_matter(const SchemeOptions& options, const std::vector<Pair
   if (!integer && options.symmetric.value_or(false)) {
     return bad_input(
         "symmetric has no effect: no pair has integer codes, and only those have an offset to "
-        "leave "
-        "out; leave it out, or take pairs of integer codes");
+        "leave out; leave it out, or take pairs of integer codes");
   }
   return {};
 }

@@ -1,6 +1,11 @@
 // result, clock, ids, hash, text, file: the small tools.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "core/clock.hpp"
 #include "core/file.hpp"
@@ -155,6 +160,23 @@ TEST(File, ErrorsNameThePathAndTheReason) {
   const Status nowhere = write_file_atomic(dir.file("no/such/folder/x"), "x");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_THAT(nowhere.error().message, HasSubstr("no/such/folder/x: No such file"));
+}
+
+TEST(File, APipeIsReadAndOneWithoutAWriterDoesNotHang) {
+  test::TempDir dir;
+  const std::string pipe = dir.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(read_file(pipe).value(), "");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(::write(ends[1], "late", 4), 4);
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])).value(), "late");
+  writer.join();
+  ::close(ends[0]);
 }
 
 TEST(File, FailedWriteLeavesTheOldFileAndNoOther) {

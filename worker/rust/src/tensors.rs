@@ -42,11 +42,12 @@ impl KvsSafetensors {
 
 fn map_file(path: &str) -> Outcome<Mmap> {
     let cannot = |e: std::io::Error| format!("cannot read {path}: {}", io_reason(&e));
-    let file = File::open(path).map_err(cannot)?;
-    let about = file.metadata().map_err(cannot)?;
+    // Before it is opened: opening a pipe that nobody writes would wait for ever.
+    let about = std::fs::metadata(path).map_err(cannot)?;
     if !about.is_file() {
         return Err(format!("cannot read {path}: it is not a file"));
     }
+    let file = File::open(path).map_err(cannot)?;
     if about.len() == 0 {
         return Err(format!("{path} is empty; a safetensors file has at least 10 bytes"));
     }

@@ -114,11 +114,12 @@ impl KvsTokenizer {
 
 fn read_bounded(path: &str) -> Outcome<Vec<u8>> {
     let cannot = |e: std::io::Error| format!("cannot read {path}: {}", io_reason(&e));
-    let file = File::open(path).map_err(cannot)?;
-    let about = file.metadata().map_err(cannot)?;
+    // Before it is opened: opening a pipe that nobody writes would wait for ever.
+    let about = std::fs::metadata(path).map_err(cannot)?;
     if !about.is_file() {
         return Err(format!("cannot read {path}: it is not a file"));
     }
+    let file = File::open(path).map_err(cannot)?;
     if about.len() > MAX_FILE_BYTES {
         return Err(format!(
             "{path} has {} bytes; a tokenizer.json has at most {MAX_FILE_BYTES}",
